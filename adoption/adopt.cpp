@@ -12,7 +12,7 @@
 namespace cubinet {
 namespace {
 
-// An entry of a cache folder: where it lies and what it is called.
+// Visits an entry of a cache folder.
 using Visit =
     std::function<Result<void>(const CacheFolder& folder, const std::string& name, const std::string& entry)>;
 
@@ -43,11 +43,11 @@ Result<void> visit_entries(const CacheTool& tool, const CacheFolder& cache, cons
   if (tool.entries.empty())
     return files ? visit_files(tool, cache, visit) : visit_folders(tool, cache, visit);
   auto entries = cache.folder(std::string(tool.entries));
-  if (!entries) return {};  // not this tool's
+  if (!entries) return {};  // not a cache of this tool
   return files ? visit_files(tool, *entries, visit) : visit_folders(tool, *entries, visit);
 }
 
-// What a tool writes and has not yet given its name, or a folder: not the entry's.
+// Returns whether the name is a temporary file or a lock of the tool, and not a file of the entry.
 bool is_temporary(std::string_view name) {
   return name.starts_with("tmp.") || name == "lock";
 }
@@ -94,7 +94,8 @@ Result<Cubin> as_image(const CacheTool& tool, const std::string& entry, std::vec
   record.target = facts.target;
   record.kind = ImageKind::cache_entry;
   record.digest = sha256(image);
-  // The tool's name for it is that of all it was built from, but two builds need not have the same bytes.
+  // The tool's name identifies the inputs of the build, but two builds of them may differ in their
+  // bytes.
   record.fingerprint.digest = record.digest;
   record.size = image.size();
   record.compiler = facts.toolchain;
@@ -103,7 +104,7 @@ Result<Cubin> as_image(const CacheTool& tool, const std::string& entry, std::vec
                std::make_shared<const Bytes>(std::move(image))};
 }
 
-// Puts it into the store in the place of what was adopted before under the same identity.
+// Publishes the build and removes the builds that were adopted earlier under the same identity.
 Result<void> keep(WritableStore& store, const Cubin& cubin, AdoptionReport& report) {
   CUBINET_TRY_ASSIGN(CubinRecords before, store.find(cubin.record->identity.kernel()));
   std::erase_if(before, [&](const auto& other) {
@@ -111,7 +112,7 @@ Result<void> keep(WritableStore& store, const Cubin& cubin, AdoptionReport& repo
   });
   const bool present = std::any_of(before.begin(), before.end(),
                                    [&](const auto& other) { return other->digest == cubin.record->digest; });
-  // What is there already is put there once more: it could be damaged.
+  // Publishes an existing build again, because the stored one may be damaged.
   CUBINET_TRY(store.publish(cubin));
   std::erase_if(before, [&](const auto& other) {
     return other->digest == cubin.record->digest || other->origin != CubinOrigin::compiled;

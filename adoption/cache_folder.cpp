@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-// A descriptor that is closed whichever way its block is left.
+// A descriptor that is closed at the end of its scope.
 struct OpenFile {
   explicit OpenFile(int opened) : descriptor(opened) {}
   OpenFile(const OpenFile&) = delete;
@@ -86,7 +86,7 @@ Result<CacheFolder> CacheFolder::make_folder(const std::string& name) const {
 }
 
 Result<std::vector<std::string>> CacheFolder::list() const {
-  // Of its own, since reading moves a descriptor's place.
+  // A separate descriptor, because reading moves its position.
   const int own = ::openat(descriptor_, ".", kFolderFlags);
   if (own < 0) return error("list folder", {}, errno);
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own), ::closedir);
@@ -127,7 +127,7 @@ Result<Bytes> CacheFolder::read(const std::string& name, std::uint64_t limit) co
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
-  // Shorter than it was when it was opened: somebody writes it.
+  // The file shrank after it was opened: another process is writing it.
   if (done != content.size()) return error("read", name, EBUSY);
   return content;
 }
@@ -151,7 +151,7 @@ Result<void> CacheFolder::write(const std::string& name, ByteView content) const
 
 Result<bool> CacheFolder::move_folder(const std::string& name, const CacheFolder& to,
                                       const std::string& new_name) const {
-  // A folder takes the place of an empty one alone: the system sees to that.
+  // The system lets a folder replace only an empty folder.
   if (::renameat(descriptor_, name.c_str(), to.descriptor_, new_name.c_str()) == 0) return true;
   if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR) return false;
   return to.error("make folder", new_name, errno);
@@ -159,7 +159,7 @@ Result<bool> CacheFolder::move_folder(const std::string& name, const CacheFolder
 
 Result<bool> CacheFolder::move_file(const std::string& name, const CacheFolder& to,
                                     const std::string& new_name) const {
-  // Where linkat fails with EEXIST, a rename would have replaced what is there.
+  // linkat fails with EEXIST. A rename would replace the existing file.
   if (::linkat(descriptor_, name.c_str(), to.descriptor_, new_name.c_str(), 0) != 0) {
     if (errno == EEXIST) return false;
     return to.error("make", new_name, errno);

@@ -11,34 +11,35 @@
 
 namespace cubinet {
 
-// An open folder of somebody else's cache. Every name is one in it, and no symbolic link is followed: what
-// its owner does meanwhile leads nowhere else.
+// An open folder of another program's cache. Every name is relative to it and symbolic links are
+// not followed, so changes by the owner cannot redirect access to another folder.
 class CacheFolder {
  public:
-  // not_found where there is none. The path itself may be a link.
+  // Opens a folder. The path itself may be a link. Returns not_found if there is none.
   static Result<CacheFolder> open(const std::string& path);
-  // Makes it, and what it lies in, where it is missing.
+  // Creates the folder and its parents if they are missing.
   static Result<CacheFolder> make(const std::string& path);
   CacheFolder(CacheFolder&& other) noexcept;
   CacheFolder& operator=(CacheFolder&& other) noexcept;
   ~CacheFolder();
 
-  // A folder in it; not_found where there is none, io where the name is something else's.
+  // Opens a subfolder. Returns not_found if there is none, io if the name is not a folder.
   Result<CacheFolder> folder(const std::string& name) const;
   Result<CacheFolder> make_folder(const std::string& name) const;
-  // Names in byte order, without "." and "..".
+  // Returns the names in byte order, without "." and "..".
   Result<std::vector<std::string>> list() const;
-  // A file in it: not_found where there is none, invalid_argument for what is no regular file, or larger.
+  // Reads a file. Returns not_found if there is none, invalid_argument if it is not a regular file
+  // or exceeds the limit.
   Result<Bytes> read(const std::string& name, std::uint64_t limit) const;
-  // A new file that nobody may write, on disk before this returns.
+  // Creates a read-only file and syncs it to the disk.
   Result<void> write(const std::string& name, ByteView content) const;
-  // Moves a folder of this one, or a file, to a name in `to`; false, and nothing is moved, where the name is
+  // Moves a subfolder, or a file, to a name in `to`. Returns false and moves nothing if the name is
   // taken by anything but an empty folder.
   Result<bool> move_folder(const std::string& name, const CacheFolder& to, const std::string& new_name) const;
   Result<bool> move_file(const std::string& name, const CacheFolder& to, const std::string& new_name) const;
-  // A folder in it, with the files that it has.
+  // Removes a subfolder and its files.
   void remove_folder(const std::string& name) const;
-  // The same of those whose names begin so and that nobody has touched for an hour.
+  // Removes the subfolders with this prefix that have not changed for an hour.
   void remove_abandoned(std::string_view prefix) const;
   Result<void> sync() const;
 

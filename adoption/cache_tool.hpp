@@ -12,16 +12,17 @@
 
 namespace cubinet {
 
-// What an entry's own files say of it.
+// The facts that an entry's own files state.
 struct EntryFacts {
-  SmTarget target;         // of its machine code; of what runs on the host the lowest that is known
-  std::string kernel;      // empty where it is not told
-  std::string version;     // of the tool; empty where it is not told
-  std::string toolchain;   // what made the machine code: "CUDA 13.0"
-  bool host_code = false;  // a library that the tool loads into its process
+  // The target of its machine code. For host code, the lowest known target.
+  SmTarget target;
+  std::string kernel;      // empty if unknown
+  std::string version;     // version of the tool; empty if unknown
+  std::string toolchain;   // the producer of the machine code: "CUDA 13.0"
+  bool host_code = false;  // if true, a library that the tool loads into its process
 };
 
-// How a tool lays out its cache, and what an entry holds. One constant for each tool.
+// A tool's cache layout and the content of its entries. There is one constant for each tool.
 struct CacheTool {
   enum class Shape {
     folder,  // an entry is a folder of files
@@ -29,32 +30,34 @@ struct CacheTool {
   };
 
   std::string_view name;
-  std::string_view entries;  // the folder of them within the cache's; empty: that itself
+  std::string_view entries;  // The subfolder of entries. Empty: the cache folder itself.
   Shape shape = Shape::folder;
-  // Code for another device is not looked for, though it would run.
+  // If true, the tool does not look for code of another device, even if it would run.
   bool own_device_only = false;
   bool (*is_entry)(std::string_view name) = nullptr;
-  // Keeps of the files those that the tool reads, in the form that is stored: no path in them says where they
-  // lay. An error says why the entry is not taken. A stored entry passes unchanged.
+  // Removes the files that the tool does not read and converts the rest to the stored form, in
+  // which no path depends on the original location. Returns an error with the reason if the entry
+  // is not adopted. A stored entry passes unchanged.
   Result<EntryFacts> (*read)(std::string_view entry, std::vector<CacheFile>& files) = nullptr;
-  // The stored files as they are to lie in `folder`, which is absolute: invalid_argument where its name
-  // cannot be written down. nullptr: unchanged.
+  // Converts stored files for the absolute path `folder`. Returns invalid_argument if the path
+  // cannot be encoded. nullptr: unchanged.
   Result<void> (*place)(std::vector<CacheFile>& files, const std::string& folder) = nullptr;
 };
 
 std::span<const CacheTool* const> cache_tools();
-// invalid_argument that names those there are.
+// Returns the tool. Returns an error (invalid_argument) that lists the known tools.
 Result<const CacheTool*> find_cache_tool(std::string_view name);
 
 extern const CacheTool kTritonCache;
 extern const CacheTool kDeepJitCache;
 extern const CacheTool kCudaCoreCache;
 
-// For these.
+// Helpers of the tools.
 bool is_lower_hex(std::string_view text, std::size_t digits);
 const CacheFile* find_file(std::span<const CacheFile> files, std::string_view name);
 Error not_taken(std::string reason);
-// What runs on a device: its target, one kernel's name where there is one only, and of which CUDA it is.
+// Returns the facts of machine code: its target, the kernel's name if there is exactly one, and its
+// CUDA version.
 Result<EntryFacts> read_cubin(ByteView image);
 
 }  // namespace cubinet

@@ -4,12 +4,13 @@
 namespace cubinet {
 namespace {
 
-// SHA-256 of the key, in which NVRTC's version and the options are.
+// The name is the SHA-256 of the key, which includes NVRTC's version and the options.
 bool is_cuda_core_entry(std::string_view name) {
   return is_lower_hex(name, 64);
 }
 
-// The file is the image alone: PTX and LTO IR, which no device's are, stay where they lie.
+// Reads an entry, whose single file is the image. PTX and LTO IR are not taken, because they belong
+// to no device.
 Result<EntryFacts> read_cuda_core_entry(std::string_view /*entry*/, std::vector<CacheFile>& files) {
   if (files.size() != 1) return not_taken("it is not one file");
   return read_cubin(files.front().content);

@@ -18,7 +18,8 @@ constexpr std::string_view kCommitted = ".committed";
 constexpr std::string_view kFiles[] = {kCommitted,   "kernel.cu",   kCubin,
                                        "kernel.ptx", "kernel.sass", kMetadata};
 
-// "<tag>.<32 digits>": what the caller calls the kernel, and FNV-1a of all that it is made of.
+// Returns whether the name is "<tag>.<32 digits>": the caller's name of the kernel, and the FNV-1a
+// of its inputs.
 bool is_deepjit_entry(std::string_view name) {
   const std::size_t dot = name.find('.');
   return dot != std::string_view::npos && dot > 0 &&

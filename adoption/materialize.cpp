@@ -27,7 +27,7 @@ std::string staging_name() {
   return std::string(kStaging) + std::to_string(::getpid()) + "." + std::to_string(counter++) + ".tmp";
 }
 
-// Whether every file lies there as it would be put.
+// Returns whether every file exists with the same content.
 bool lies_there(const CacheFolder& folder, const std::vector<CacheFile>& files) {
   for (const CacheFile& file : files) {
     const auto content = folder.read(file.name, file.content.size());
@@ -36,8 +36,8 @@ bool lies_there(const CacheFolder& folder, const std::vector<CacheFile>& files) 
   return true;
 }
 
-// Puts entries into one folder. An entry is written beside, under a name that no tool looks for, and appears
-// by one rename: whoever reads finds all of it or nothing.
+// Writes entries into one folder. An entry is written under a temporary name that no tool reads,
+// then renamed, so readers see all of it or nothing.
 class CacheWriter {
  public:
   CacheWriter(const CacheTool& tool, CacheFolder cache, CacheFolder entries, std::string path)
@@ -90,10 +90,11 @@ class CacheWriter {
   const CacheTool& tool_;
   CacheFolder cache_;
   CacheFolder entries_;
-  std::string path_;  // of entries_, absolute
+  std::string path_;  // absolute path of entries_
 };
 
-// Why an entry is not for this machine, as far as its record tells; empty: it may be.
+// Returns the reason why an entry is not for this machine according to its record. Empty: it may
+// be.
 std::string why_not_wanted(const CacheTool& tool, const MaterializeRequest& request, const KernelSpec& spec,
                            const CubinRecord& record) {
   const std::string version = parameter_text(spec, "version");
@@ -106,8 +107,8 @@ std::string why_not_wanted(const CacheTool& tool, const MaterializeRequest& requ
   return why_not_on(record.target, request.device);
 }
 
-// The files of an entry, once they are what the record says of them. What runs on the host is told by what
-// is there and not by what is said.
+// Returns the files of an entry after checking them against its record. Host code is detected from
+// the files, not from the record.
 Result<std::vector<CacheFile>> files_of(Store& store, const CacheTool& tool,
                                         const MaterializeRequest& request,
                                         const std::shared_ptr<const CubinRecord>& record,

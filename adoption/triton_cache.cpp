@@ -14,18 +14,18 @@ namespace {
 constexpr std::string_view kGroupBefore = "__grp__";
 constexpr std::string_view kMetadataEnd = ".json";
 constexpr std::string_view kLibraryEnd = ".so";
-// What a compilation for NVIDIA's devices leaves: its stages, and what is said of them.
+// The files of a compilation for NVIDIA devices: its stages and its metadata.
 constexpr std::string_view kStages[] = {".source", ".ttir", ".ttgir", ".glir",
                                         ".llir",   ".ptx",  ".cubin", kMetadataEnd};
 
-constexpr std::size_t kDigestDigits = 52;  // of 32 bytes, five bits a digit
+constexpr std::size_t kDigestDigits = 52;  // 32 bytes at five bits a digit
 int base32_digit(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   return c >= '2' && c <= '7' ? c - '2' + 26 : -1;
 }
 
-// The digest in hexadecimal; empty for what is no name of Triton's. The last digit holds one bit alone, so
-// that one name is one digest.
+// Returns the digest in hexadecimal, or an empty string if the name is not one of Triton's. The
+// last digit must encode a single bit, so that each digest has exactly one name.
 std::string digest_of(std::string_view name) {
   if (name.size() != kDigestDigits) return {};
   Bytes bytes;
@@ -68,7 +68,8 @@ Result<std::vector<std::string>> read_group(const CacheFile& group) {
   return names;
 }
 
-// Returns the text of a group of these files, which are in a folder; "": each is stored by its name alone.
+// Returns the text of a group of these files in a folder. If `folder` is empty, only the names are
+// stored.
 std::string group_text(const std::vector<std::string>& names, const std::string& folder) {
   std::vector<std::string> members;
   for (const std::string& name : names)
@@ -76,7 +77,7 @@ std::string group_text(const std::vector<std::string>& names, const std::string&
   return R"({"child_paths":{)" + join(members, ",") + "}}";
 }
 
-// Keeps the group's files and no others: Triton reads no others.
+// Keeps only the group's files: Triton reads no others.
 Result<void> keep_members(const CacheFile& group, const std::vector<std::string>& members,
                           std::vector<CacheFile>& files) {
   const std::string_view kernel =
@@ -99,7 +100,8 @@ Result<void> keep_members(const CacheFile& group, const std::vector<std::string>
   return {};
 }
 
-// "PTX 8.7": ptxas leaves its own version in machine code only where it was asked for lines.
+// Returns "PTX 8.7", for example. ptxas stores its own version in machine code only if line
+// information was requested.
 std::string toolchain_of(const CacheFile* ptx) {
   if (ptx == nullptr) return {};
   constexpr std::string_view kBefore = ".version ";
@@ -111,7 +113,7 @@ std::string toolchain_of(const CacheFile* ptx) {
          std::string(text.substr(0, std::min<std::size_t>(text.find_first_not_of("0123456789."), 8)));
 }
 
-// Whether the metadata is of this entry, and of this machine code.
+// Checks that the metadata belongs to this entry and this machine code.
 Result<EntryFacts> read_metadata(std::string_view entry, const CacheFile& metadata, const CacheFile& cubin) {
   CUBINET_TRY_ASSIGN(const JsonValue said, parse_json(as_text(metadata.content)));
   if (said.text_of("hash") != digest_of(entry))
@@ -132,7 +134,7 @@ Result<EntryFacts> read_metadata(std::string_view entry, const CacheFile& metada
 }
 
 Result<EntryFacts> read_triton_entry(std::string_view entry, std::vector<CacheFile>& files) {
-  // Its own helper, and what launches a kernel, lie alone.
+  // Triton's helper and the launcher of a kernel are entries with a single file.
   if (files.size() == 1 && files.front().name.ends_with(kLibraryEnd)) {
     EntryFacts facts;
     facts.target = known_targets().front();
@@ -155,7 +157,7 @@ Result<EntryFacts> read_triton_entry(std::string_view entry, std::vector<CacheFi
   return facts;
 }
 
-// Triton opens what the group says, wherever that is.
+// Rewrites the paths of the group. Triton opens the files at these paths, anywhere.
 Result<void> place_triton_entry(std::vector<CacheFile>& files, const std::string& folder) {
   const auto group = std::find_if(files.begin(), files.end(), is_group);
   if (group == files.end()) return {};

@@ -65,7 +65,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
                                                     const CubinRecords& refused) {
   std::unique_ptr<BuildLock> lock;
   if (fingerprint) lock = library_.lock_for_build(identify(kernel.spec(), target.target), *fingerprint);
-  // Whoever held the lock, or flew, before us has kept what we are about to build.
+  // The previous holder of the lock, or an earlier flight, may have kept the build.
   const KernelBuilds builds = library_.offers(kernel.id());
   if (auto found = library_.choose(builds, wished(kernel, {target}, builds.offers).wish, refused)) {
     const KernelSource source = found->source;
@@ -112,7 +112,7 @@ Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget ta
     return build_alone(kernel, target, fingerprint, refused);
   }));
   if (!known) warn(known.error());
-  // One compilation is told once: for those who waited it is a build that was found.
+  // One compilation is reported once. Callers that waited report a found build.
   if (!leads) built.found.source = built.lies_in;
   built.found.compile_seconds = watch.seconds();
   return std::move(built.found);
@@ -140,7 +140,8 @@ Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& ke
   return std::optional<FoundCubin>(*std::move(built));
 }
 
-// Of what nothing here compiles: an image that somebody added is not to be had by importing.
+// Returns the remedy for a kernel that cannot be compiled here. Importing cannot provide an image
+// that a user added.
 std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds) {
   const bool is_added = kernel.spec().maker == KernelMaker::function && !builds.records.empty() &&
                         std::none_of(builds.records.begin(), builds.records.end(), [](const auto& record) {
@@ -176,8 +177,8 @@ Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, Comput
       policy.empty() ? "use a newer NVRTC, or a bundle that holds the kernel" : "allow another target"};
 }
 
-// "; for sm_90a there are 1 local build(s) by another compiler, template or options; there are builds for
-// sm_80"
+// Returns, for example, "; for sm_90a there are 1 local build(s) by another compiler, template or
+// options; there are builds for sm_80".
 std::string passed_over(const KernelBuilds& builds, const Wish& wish) {
   std::string text;
   std::vector<std::string> elsewhere;

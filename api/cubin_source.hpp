@@ -17,8 +17,8 @@
 
 namespace cubinet {
 
-// From a prepared kernel to verified bytes: the stores first, then the compiler, once for all who ask.
-// Thread-safe.
+// Turns a prepared kernel into verified bytes: from the stores, else from the compiler, once for
+// all concurrent callers. Thread-safe.
 class CubinSource {
  public:
   CubinSource(Library& library, Environment& environment, CompilePolicy policy, TargetPolicy targets,
@@ -29,34 +29,35 @@ class CubinSource {
         targets_(std::move(targets)),
         log_(std::move(log)) {}
 
-  // For one exact target. nullopt: nothing was found, and the policy forbids to compile or nothing is known
-  // to compile. What caches have is fetched under either policy: it is compiled already.
+  // Returns the build for one exact target. Returns nullopt if nothing was found and compiling is
+  // forbidden or impossible. Builds in caches are fetched under either policy, because they are
+  // compiled already.
   Result<std::optional<FoundCubin>> for_target(const CachedKernel& kernel, SmTarget target, ImageKind kind);
 
-  // The best there is for a device: the builds of every target that runs on it before anything is compiled.
-  // What is `refused` is passed over, and not built once more. A miss of what may not or cannot be compiled
-  // is not_found and says what was looked for.
+  // Returns the best build for a device. Existing builds of every target that runs on it precede
+  // compilation. Builds in `refused` are skipped and not compiled again. A miss without compilation
+  // is not_found and lists the lookups.
   Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device,
                                 const CubinRecords& refused = {});
 
-  // What for_device() would do, and why. Compiles and keeps nothing; of images it reads that alone which a
-  // cache would give.
+  // Returns what for_device() would do, and why. Compiles and keeps nothing. Reads only an image
+  // that a cache would return.
   KernelExplanation explain(const CachedKernel& kernel, ComputeCapability device);
 
-  // What is wanted of the kernel, with what would be built today for those of the targets that local builds
-  // are there for.
+  // Returns the request for the judge, with the current build of each target that has local builds.
   Wish wish_for(const CachedKernel& kernel, std::vector<ImageTarget> targets, std::span<const Offer> offers);
   std::vector<ImageTarget> targets_of(ComputeCapability device) const;
 
  private:
-  // What a flight brought, and where those who joined it would find that.
+  // The result of a flight, and the source that joined callers report.
   struct Built {
     FoundCubin found;
     KernelSource lies_in = KernelSource::registry;
   };
 
-  // wish_for(), and why it is not known what would be built today: a header that cannot be read, say. Left to
-  // the caller to tell: a build that follows says the same as its error.
+  // The result of wish_for(), and the reason why the current build is unknown, for example because
+  // a header cannot be read. The caller reports it, because a following build fails with the same
+  // error.
   struct Wished {
     Wish wish;
     std::optional<Error> unknown;
@@ -64,22 +65,23 @@ class CubinSource {
   Wished wished(const CachedKernel& kernel, std::vector<ImageTarget> targets, std::span<const Offer> offers);
   void warn(const std::optional<Error>& unknown) const;
 
-  // nullopt where nothing is compiled.
+  // Returns nullopt if nothing is compiled.
   Result<std::optional<BuildFingerprint>> today(const CachedKernel& kernel, ImageTarget target);
   Result<FoundCubin> build(const CachedKernel& kernel, ImageTarget target, const CubinRecords& refused);
   Result<Built> build_alone(const CachedKernel& kernel, ImageTarget target,
                             const std::optional<BuildFingerprint>& fingerprint, const CubinRecords& refused);
-  // What a build is made of here, and what becomes of a kernel where nothing lies.
+  // Returns whether a missing kernel is compiled.
   bool compiles(const CachedKernel& kernel) const {
     return policy_ != CompilePolicy::never && kernel.request() != nullptr;
   }
   bool may_be_had(const CachedKernel& kernel) const {
     return compiles(kernel) || (kernel.request() != nullptr && !library_.caches().empty());
   }
-  // Whether or not anything may be compiled for it.
+  // Returns the target to compile for, even if compiling is forbidden.
   Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device,
                                    const KernelBuilds& builds);
-  // "; https://… has no build of it by NVRTC 13.3": what caches said where nothing may be compiled.
+  // Returns the answers of the caches for messages if nothing may be compiled: "; https://… has no
+  // build of it by NVRTC 13.3".
   std::string asked_in_vain() const;
   bool ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
@@ -90,10 +92,12 @@ class CubinSource {
   CompilePolicy policy_;
   TargetPolicy targets_;
   LogSink log_;
-  // What the policy makes of a device takes as long as its part of a look-up.
+  // The targets of each device under the policy, cached because computing them takes as long as the
+  // rest of a lookup.
   mutable std::mutex targets_mutex_;
   mutable std::map<ComputeCapability, std::vector<ImageTarget>> targets_of_;
-  // By fingerprint too: who asks after a header was edited does not join a build of the text before.
+  // The key includes the fingerprint, so that a request after an edit of a header does not join a
+  // build of the old text.
   SingleFlight<std::tuple<ImageTarget, Bytes, std::optional<BuildFingerprint>>, Built> builds_;
 };
 

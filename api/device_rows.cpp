@@ -12,10 +12,10 @@ namespace {
 struct RowsOfKernel {
   std::vector<const StoredRow*> rows;
   KernelBuilds builds;
-  bool published = true;  // all of them: then no build of the kernel is without a row
+  bool published = true;  // if true, all are published, so every build of the kernel has a row
 };
 
-// A row, and the store that has it.
+// A row with its store.
 struct HeldRow {
   std::uint64_t kernel_hash = 0;
   const StoredRow* row = nullptr;
@@ -24,12 +24,12 @@ struct HeldRow {
   const KernelIdentity& identity() const { return row->record->identity; }
 };
 
-// Imported, or out of a bundle that was made of what was imported.
+// Returns whether the row was imported, or is from a bundle of imported kernels.
 bool is_published(const StoredRow& row) {
   return row.record->origin == CubinOrigin::imported || !row.row->pin.empty();
 }
 
-// By kernel, in an order that depends on the kernels alone; those of one in the order of their stores.
+// Orders by kernel, independent of the stores, then by store.
 bool goes_before(const HeldRow& a, const HeldRow& b) {
   if (a.kernel_hash != b.kernel_hash) return a.kernel_hash < b.kernel_hash;
   return as_text(a.identity().kernel_encoding()) < as_text(b.identity().kernel_encoding());
@@ -64,7 +64,7 @@ const StoredRow* row_of(const RowsOfKernel& kernel, const CubinRecord& record) {
 
 void take(const RowsOfKernel& kernel, const Wish& wish, DeviceRows& result) {
   const auto judged = judge(wish, kernel.builds.offers);
-  if (judged.empty()) return;  // removed since the rows were read
+  if (judged.empty()) return;  // removed after the rows were read
   const Judgement& best = judged.front();
   const StoredRow* row = row_of(kernel, *kernel.builds.records[best.offer]);
   if (best.usable() && row != nullptr) {
@@ -92,7 +92,7 @@ Result<DeviceRows> DeviceRowReader::rows(ComputeCapability device) {
         ++result.stale;
         continue;
       }
-      // Those without a row as well: a request would take one of them where it is the best.
+      // Includes builds without a row: a request would use one of them if it is the best.
       CUBINET_TRY_ASSIGN(kernel.builds, library_.all_of(prepared->id()));
       wish = source_.wish_for(*prepared, std::move(wish.targets), kernel.builds.offers);
     }

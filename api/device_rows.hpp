@@ -5,7 +5,7 @@
 
 namespace cubinet {
 
-// What Runtime::rows() and Runtime::standing() answer.
+// Implements Runtime::rows() and Runtime::standing().
 class DeviceRowReader {
  public:
   DeviceRowReader(Library& library, PreparedKernels& prepared, CubinSource& source)

@@ -18,10 +18,11 @@ class Environment {
       : search_(std::move(search)), driver_library_(std::move(driver_library)), log_(std::move(log)) {}
   virtual ~Environment() = default;
 
-  // Searched for once: the outcome, an error included, is kept, since a missing compiler is asked for on
-  // every look-up.
+  // Returns the compiler. The search runs once and its result, even an error, is kept, because
+  // every lookup may ask for a missing compiler.
   virtual Result<std::shared_ptr<Compiler>> compiler();
-  // An error is not kept: a driver may appear (a container's device files, a module being loaded).
+  // Returns the device. An error is not kept, because a driver may appear later (a container's
+  // device files, a module being loaded).
   Result<std::shared_ptr<const Device>> device(int ordinal);
 
  private:

@@ -14,13 +14,13 @@ namespace {
 constexpr std::size_t kListed = 5;
 constexpr std::size_t kNameShown = 200;
 
-// A kernel, and one of its builds.
+// A kernel and one of its builds.
 struct HeldKernel {
   KernelSpec spec;
   std::size_t build = 0;
 };
 
-// Each kernel once, by the key of its first build. What does not decode is nobody's.
+// Returns each kernel once, by the key of its first build. Skips records that do not decode.
 std::vector<HeldKernel> kernels_of(const KernelBuilds& builds) {
   std::vector<HeldKernel> kernels;
   std::set<Bytes> seen;
@@ -44,7 +44,8 @@ bool fits(const KernelSpec& held, const KernelSpec& asked) {
          });
 }
 
-// "unroll (1, 2), pin (…)": the parameters in which kernels differ, with the values that there are.
+// Returns, for example, "unroll (1, 2), pin (…)": the parameters in which kernels differ, with
+// their values.
 std::string what_differs(const std::vector<HeldKernel>& kernels) {
   std::map<std::string, std::set<std::string>> values;
   for (const HeldKernel& kernel : kernels) {
@@ -53,7 +54,8 @@ std::string what_differs(const std::vector<HeldKernel>& kernels) {
   }
   std::vector<std::string> differing;
   for (auto& [parameter, seen] : values) {
-    const std::string& name = parameter;  // a lambda of clang 14 takes no part of a pair
+    // a lambda of clang 14 cannot capture a structured binding
+    const std::string& name = parameter;
     const bool everywhere = std::all_of(kernels.begin(), kernels.end(), [&](const HeldKernel& kernel) {
       return kernel.spec.parameters.contains(name);
     });
@@ -67,13 +69,13 @@ std::string what_differs(const std::vector<HeldKernel>& kernels) {
   return join(differing);
 }
 
-// By its function, where it has one of its own.
+// Returns the name of its function if the function belongs to this kernel alone.
 std::string name_of(const KernelBuilds& builds, const HeldKernel& kernel) {
   const std::vector<EntryPoint>& entries = builds.records[kernel.build]->entry_points;
   return name_with_pin(kernel.spec, entries.empty() ? kernel.spec.name : entries.front().symbol);
 }
 
-// A line for people: name, pin or specification, and place of a kernel's build, and its key.
+// Returns a line for people: name, pin or specification, location of a build, and key.
 std::string line_of(const Library& library, const KernelBuilds& builds, const HeldKernel& kernel) {
   const CubinRecord& record = *builds.records[kernel.build];
   const std::string line = record.identity.key().to_string() + " " + name_of(builds, kernel);
@@ -92,7 +94,8 @@ Error several(const Library& library, const KernelBuilds& builds, const std::vec
                std::move(remedy)};
 }
 
-// A function that stores hold and that is no kernel by its name alone: a publisher's, or of another pin.
+// Returns the error for a stored function whose name alone identifies no kernel: a publisher's, or
+// of another pin.
 Error not_of_its_own(const Library& library, const KernelBuilds& builds, const std::string& function) {
   const std::vector<HeldKernel> kernels = kernels_of(builds);
   Error error = several(library, builds, kernels, "the function '" + function.substr(0, kNameShown) + "'",

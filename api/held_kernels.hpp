@@ -9,14 +9,15 @@
 
 namespace cubinet {
 
-// Kernels that are known by what the stores hold, not by a template. What Runtime::prepare() promises of
-// them.
+// Lookup of kernels by the content of stores instead of a template, as documented at
+// Runtime::prepare().
 
-// The one kernel of this maker and name that has every parameter of `asked`. `templates` are told where the
-// name is neither a template's nor in any store.
+// Returns the only kernel of this maker and name that has every parameter of `asked`. The error
+// lists `templates` if neither a template nor a store has the name.
 Result<KernelSpec> held_kernel(Library& library, const KernelSpec& asked, const TemplateCatalog& templates);
 
-// The one kernel of this key, or that has a function of this name; "NAME@PIN" says which of several.
+// Returns the only kernel of this key, or with a function of this name. "NAME@PIN" selects one of
+// several.
 Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name);
 
 }  // namespace cubinet

@@ -10,7 +10,8 @@ constexpr std::size_t kNearest = 3;
 
 std::vector<std::string> differences(const KernelSpec& wanted, const KernelSpec& found) {
   const bool defaults =
-      wanted.maker == KernelMaker::publisher;  // whose columns are left out at their default
+      // its columns are left out if they have their default
+      wanted.maker == KernelMaker::publisher;
   std::vector<std::string> result;
   for (const auto& [name, value] : wanted.parameters) {
     const auto there = found.parameters.find(name);
@@ -35,8 +36,9 @@ std::string verdict_on(const CubinRecord& record, ComputeCapability device, cons
   return policy.refusal(record.target).value_or("");
 }
 
-// Kernels of the same maker and name, the nearest first: those that run here before those that do not, then
-// by the number of differences, then by key, so that the answer does not depend on the order of records.
+// Returns kernels of the same maker and name, the nearest first: kernels that run here precede
+// others, then by the number of differences, then by key, so the result does not depend on the
+// order of records.
 std::vector<ExplainedBuild> nearest(const CubinRecords& records, const KernelExplanation& asked) {
   std::vector<ExplainedBuild> near;
   for (const auto& record : records) {
@@ -45,7 +47,7 @@ std::vector<ExplainedBuild> nearest(const CubinRecords& records, const KernelExp
     ExplainedBuild kernel;
     kernel.record = record;
     kernel.differences = differences(asked.spec, *decoded);
-    if (kernel.differences.empty()) continue;  // listed among the kernel's own
+    if (kernel.differences.empty()) continue;  // listed among the kernel's own builds
     kernel.verdict = verdict_on(*record, asked.device, asked.policy);
     kernel.wanted_target = kernel.verdict.empty();
     near.push_back(std::move(kernel));
@@ -65,7 +67,7 @@ std::vector<ExplainedBuild> nearest(const CubinRecords& records, const KernelExp
   return near;
 }
 
-// What is true of PTX beyond its standing: it is usable, and yet machine code goes first.
+// Returns the additional remark on PTX: it is usable, but machine code is preferred.
 std::string place_of_ptx(bool chosen) {
   return chosen ? "; PTX, which the driver compiles: no machine code that may be used lies anywhere"
                 : "; PTX, behind what goes first";
@@ -133,7 +135,7 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
         Error{ErrorCode::unavailable, "compiling is switched off" + asked_in_vain(),
               "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"};
   }
-  // What is near is a hint: a store that does not answer takes nothing from the explanation.
+  // Near misses are only a hint, so a store that fails does not affect the rest.
   if (const auto all = library_.all()) explanation.nearest = nearest(all->records, explanation);
   return explanation;
 }

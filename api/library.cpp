@@ -11,7 +11,8 @@ bool is_cache(const Store& store) {
   return store.description().kind == StoreKind::cache;
 }
 
-// A server is a place that is there or is not: what stands without it must not fall with it.
+// Returns whether the store is a server that does not answer. Such a server must not stop requests
+// that other stores can serve.
 bool is_out(const Store& store, const Error& error) {
   return store.description().kind == StoreKind::server && error.code == ErrorCode::unavailable;
 }
@@ -65,7 +66,7 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
   return builds;
 }
 
-// Said once until it answers again: it is asked for each kernel.
+// Logged once until it answers again, because it is queried for each kernel.
 void Library::tell_passed_over(std::size_t number, const Error& error) {
   const StoreDescription& description = stores_[number]->description();
   log(log_, counted_[number].told.exchange(true) ? LogLevel::debug : LogLevel::warning,
@@ -78,7 +79,7 @@ KernelBuilds Library::offers(const KernelId& kernel) {
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     if (!is_cache(*stores_[number])) counted_[number].asked.fetch_add(1, std::memory_order_relaxed);
   }
-  // The builds of one store lie side by side.
+  // The builds of one store are contiguous.
   for (std::size_t i = 0; i < builds.offers.size(); ++i) {
     const std::size_t store = builds.offers[i].store;
     if (i == 0 || builds.offers[i - 1].store != store)
@@ -105,7 +106,7 @@ Result<KernelBuilds> Library::all() {
 
 std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish& wish,
                                           const CubinRecords& refused) {
-  // What is passed over changes nothing in the order of the others, so that one judgement serves all.
+  // Skipping a build does not change the order of the others, so the builds are judged only once.
   for (const Judgement& judgement : judge(wish, builds.offers)) {
     if (!judgement.usable()) break;
     const auto& record = builds.records[judgement.offer];
@@ -117,7 +118,7 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish
       counted_[store].used.fetch_add(1, std::memory_order_relaxed);
       return FoundCubin{**std::move(cubin), source};
     }
-    // A store tells by itself what it found damaged.
+    // The store has logged the damage.
     if (!cubin) {
       log(log_, LogLevel::error,
           std::string(to_string(source)) + " entry passed over: " + cubin.error().to_line());
@@ -172,7 +173,7 @@ Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
   return rows;
 }
 
-// Nothing but a choice depends on them: a store that does not answer is told to the log.
+// Measurements only affect choices, so a store that fails is logged.
 TuningTable Library::tuning() {
   TuningTable all;
   for (std::size_t number = 0; number < stores_.size(); ++number) {

@@ -15,58 +15,58 @@
 
 namespace cubinet {
 
-// The builds of one kernel that the stores held when they were asked: what the judge is handed, and the
-// record of each.
+// The builds of one kernel in the stores: the candidates for the judge and the record of each.
 struct KernelBuilds {
   std::vector<Offer> offers;
   CubinRecords records;
 
-  // Adds a build of the store, which is number `number` of the list of stores.
+  // Adds a build of the store with index `number` in the list of stores.
   void add(std::shared_ptr<const CubinRecord> record, const Store& store, std::size_t number);
 };
 
-// Whether a build is one of those that did not load: the same bytes under a record that says the same of
-// them.
+// Returns whether a build equals one that did not load: the same bytes under a record with the same
+// facts.
 bool is_refused(const CubinRecord& record, const CubinRecords& refused);
 
-// Everywhere a cubin can lie at rest: an ordered list of stores, with this process's memory in front.
-// Thread-safe. A store that cannot answer is told to the log and does not stop a request for a kernel, since
-// what it holds can be built again; an enumeration fails with it, unless it is a server that is out.
+// The ordered list of stores, with this process's memory first. Thread-safe. A store that fails is
+// logged and does not stop a request for a kernel, because its content can be built again.
+// Enumerations return its error, unless it is a server that does not answer.
 class Library {
  public:
   Library(std::vector<std::shared_ptr<Store>> stores, LogSink log);
 
-  // What a request goes by.
+  // Returns the candidates of a request.
   KernelBuilds offers(const KernelId& kernel);
-  // The verified bytes of the build that the judge chooses, the times left for the caller to fill in. What
-  // was refused, and what is gone or damaged, is passed over; nullopt is a miss.
+  // Returns the verified bytes of the build that the judge chooses. The caller fills in the times.
+  // Skips refused, missing and damaged builds. nullopt is a miss.
   std::optional<FoundCubin> choose(const KernelBuilds& builds, const Wish& wish,
                                    const CubinRecords& refused = {});
-  // Every build of a kernel, those by what is known of them without its specification, and all there are. An
-  // error where a store does not answer: among fewer a name could seem to be of one kernel, or another build
-  // the best.
+  // Return every build of a kernel, the builds that match facts without a specification, and all
+  // builds. Return an error if a store fails, because an incomplete list could make a name look
+  // unique or another build the best.
   Result<KernelBuilds> all_of(const KernelId& kernel);
   Result<KernelBuilds> with_key(KernelKey key);
   Result<KernelBuilds> with_function(std::string_view symbol);
   Result<KernelBuilds> all();
 
-  Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
-  TuningTable tuning();                                           // of all stores
+  // one for each store, in their order
+  Result<std::vector<std::shared_ptr<const StoredRows>>> rows();
+  TuningTable tuning();  // merged from all stores
 
-  // The very build that would be made now, of a cache that has it.
+  // A cache's build that equals the current build.
   struct CachedBuild {
     FoundCubin found;
     std::string place;
   };
   std::optional<CachedBuild> find_build(const KernelIdentity& identity, ImageKind kind,
                                         const BuildFingerprint& fingerprint);
-  // The places of the caches, which find_build() asks.
+  // Returns the names of the caches that find_build() queries.
   std::vector<std::string> caches() const;
-  // Hands a build that was made here to the caches.
+  // Offers a build that was made here to the caches.
   void offer(const Cubin& cubin);
 
-  // Whether one of `builds` is this one, in a bundle or a folder: then it need not be kept once more. In a
-  // store that takes builds one that is damaged is replaced.
+  // Returns whether one of `builds` is this build in a bundle or a folder, so it need not be kept
+  // again. In a writable store, a damaged build is replaced instead.
   bool lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const;
   // Keeps a build in the first store that accepts it, or in memory if none does, and returns which. Releases
   // `lock`, which is the build's.
@@ -77,16 +77,16 @@ class Library {
 
   KernelSource source_of(const CubinRecord& record, std::size_t store) const;
   const std::vector<std::shared_ptr<Store>>& stores() const { return stores_; }
-  std::vector<StoreUses> uses() const;  // by requests for a kernel
+  std::vector<StoreUses> uses() const;  // counted by requests for a kernel
 
  private:
   struct Counted {
     std::atomic<std::uint64_t> asked{0};
     std::atomic<std::uint64_t> found{0};
     std::atomic<std::uint64_t> used{0};
-    std::atomic<bool> told{false};  // that it does not answer
+    std::atomic<bool> told{false};  // true if its failure was logged
   };
-  // What follows where a store does not answer.
+  // The reaction to a store that fails.
   enum class Silence { is_passed_over, fails };
   template <class Question>
   Result<KernelBuilds> ask_all(Silence silence, const Question& question);
@@ -100,7 +100,7 @@ class Library {
   std::optional<Error> read_only_;                        // the reason if a home cannot be written
   std::vector<Counted> counted_;                          // of stores_
   LogSink log_;
-  std::atomic<bool> told_{false};  // that builds are kept in memory only
+  std::atomic<bool> told_{false};  // true if it was logged that builds are kept in memory only
 };
 
 }  // namespace cubinet

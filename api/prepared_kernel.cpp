@@ -13,7 +13,7 @@ Result<Function> pick_function(const LoadedFunctions& functions, std::string_vie
   for (const Function& function : functions) {
     if (function.entry_point().name == entry_point) return function;
   }
-  std::string names;  // only now: a hit allocates nothing
+  std::string names;  // built only on failure: a hit allocates nothing
   for (const Function& function : functions)
     names += (names.empty() ? "" : ", ") + function.entry_point().name;
   return Error{ErrorCode::not_found, spec.to_string() + " has no function '" + std::string(entry_point) + "'",
@@ -41,7 +41,8 @@ void CachedKernel::store(int device, LoadedFunctions functions) const {
 }
 
 bool CachedKernel::forget(int device) const {
-  LoadedFunctions forgotten;  // destroyed after the lock is released: it may unload a module
+  // destroyed after the lock is released, because it may unload a module
+  LoadedFunctions forgotten;
   const std::unique_lock lock(mutex_);
   const auto index = static_cast<std::size_t>(device);
   if (device < 0 || index >= by_device_.size() || by_device_[index].empty()) return false;
@@ -76,7 +77,7 @@ Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const Kerne
     }
   }
   CUBINET_TRY_ASSIGN(KernelSpec held, held_kernel(library_, spec, templates_));
-  // What fits an incomplete specification may be another kernel tomorrow: it is no name of this one.
+  // An incomplete specification may match another kernel later, so it is not cached as a name.
   auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(held));
   return intern(kernel->id(), kernel);
 }

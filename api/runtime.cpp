@@ -14,7 +14,7 @@
 namespace cubinet {
 namespace {
 
-constexpr const char* kBundledHeaders = "headers";  // in a home
+constexpr const char* kBundledHeaders = "headers";  // subfolder of a home
 
 struct AtomicCounters {
   std::atomic<std::uint64_t> process_hits{0};
@@ -59,7 +59,8 @@ class RuntimeImplementation final : public Runtime {
         source_(library_, environment_, options_.compile, options_.targets, options_.log) {}
 
   Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
-    CUBINET_TRY(check_process());  // before any lock: a thread that the child does not have may hold it
+    // before any lock, because a thread that does not exist in the child may hold it
+    CUBINET_TRY(check_process());
     CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(spec));
     return std::shared_ptr<const PreparedKernel>(std::move(kernel));
   }
@@ -119,9 +120,7 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     return environment_.compiler();
   }
-  bool can_compile() override {
-    return options_.compile == CompilePolicy::on_miss && compiler().has_value();
-  }
+  bool can_compile() override { return options_.compile == CompilePolicy::on_miss && compiler().has_value(); }
   const TemplateCatalog& templates() const override { return options_.templates; }
   const std::vector<std::shared_ptr<Store>>& stores() const override { return library_.stores(); }
   Counters counters() const override;
@@ -151,7 +150,7 @@ class RuntimeImplementation final : public Runtime {
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
   mutable AtomicCounters counters_;
   std::mutex told_mutex_;
-  std::set<Sha256Digest> told_;  // images that were said to be passed over; guarded by told_mutex_
+  std::set<Sha256Digest> told_;  // images whose skip was logged; guarded by told_mutex_
 };
 
 Result<void> RuntimeImplementation::check_process() const {
@@ -166,7 +165,7 @@ Error RuntimeImplementation::not_ours(const PreparedKernel& kernel) {
                "prepare it with the Runtime that is asked"};
 }
 
-// A request that fails without, or after, having looked for anything is told like any other.
+// Reports a request that failed before or after a lookup to the observer, like any other.
 Error RuntimeImplementation::refuse(const KernelSpec& spec, int device, Error error) {
   KernelEvent event;
   event.spec = spec;
@@ -204,14 +203,14 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
     counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
     return function;
   }
-  // The observer is told after the flight has landed: it may ask this Runtime for the same kernel.
+  // The observer is called after the flight has ended, because it may request the same kernel.
   std::optional<KernelEvent> event;
   const Stopwatch watch;
   const auto functions = loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
   if (event) tell(*event, watch, functions ? nullptr : &functions.error());
   auto picked =
       functions ? pick_function(*functions, entry_point, kernel.spec()) : Result<Function>(functions.error());
-  // What no event tells: a name that the kernel does not have, and the failure of a request that was joined.
+  // Not covered by an event: an unknown entry point, and the failure of a joined request.
   if (!picked && (functions || !event)) return refuse(kernel.spec(), device, picked.error());
   if (picked && !event) counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
   return picked;
@@ -219,7 +218,7 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
 
 Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, int device,
                                                     std::optional<KernelEvent>& event) {
-  // A flight may have landed between our look into the cache and the start of this one.
+  // Another flight may have ended between the cache lookup and the start of this one.
   if (LoadedFunctions there = kernel.loaded(device); !there.empty()) return there;
   event.emplace();
   if (options_.observer) event->spec = kernel.spec();
@@ -229,15 +228,15 @@ Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, 
   return functions;
 }
 
-// Whether another build of the kernel may load where this one did not: an image that the driver refuses, a
-// record that lies about its image, a kernel that asks for what the device lacks. PTX fails in more ways, all
-// of them in the driver's compiler.
+// Returns whether another build of the kernel may load although this one did not: the driver
+// refuses the image, the record does not match its image, or the device lacks a resource. PTX fails
+// in more ways, all of them in the driver's compiler.
 bool is_refusal(const FoundCubin& found, const Error& error) {
   return error.code == ErrorCode::corruption || error.code == ErrorCode::unsupported ||
          found.cubin.record->kind == ImageKind::ptx;
 }
 
-// Said once for an image: who asks again and again is told in detail only.
+// Logs a warning once per image. Repetitions are logged at debug level.
 void RuntimeImplementation::say_passed_over(const FoundCubin& found, const Error& reason) {
   bool told = false;
   {
@@ -271,8 +270,8 @@ void RuntimeImplementation::describe(const FoundCubin& found, KernelEvent& event
 Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
                                                              KernelEvent& event) {
   CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
-  // Where one build does not load the next best is tried, a new one last; where none does, the first refusal
-  // is the answer: it is that of the best.
+  // If a build does not load, the next best is tried, and finally a new one. If none loads, the
+  // first refusal is returned, because it belongs to the best build.
   CubinRecords refused;
   std::optional<Error> refusal;
   while (true) {
@@ -294,7 +293,7 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
     if (!is_refusal(*found, functions.error())) return functions;
     say_passed_over(*found, functions.error());
     if (!refusal) refusal = functions.error();
-    // Found once more by a request that was joined, and which had not refused it.
+    // A joined request that had not refused the build found it again.
     if (is_refused(*found->cubin.record, refused)) return *std::move(refusal);
     refused.push_back(found->cubin.record);
   }
@@ -320,7 +319,7 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
   return found;
 }
 
-// Not in a forked child: a lock that the observer takes may be held for ever there.
+// Not in a forked child, where a lock that the observer takes may be held forever.
 void RuntimeImplementation::observe(const KernelEvent& event) {
   if (options_.observer && fork_guard_.in_original_process()) options_.observer(event);
 }

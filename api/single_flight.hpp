@@ -11,14 +11,14 @@
 
 namespace cubinet {
 
-// Joins concurrent requests for one key: the first caller does the work, the others wait for its outcome and
-// share it, an error included. Nothing is remembered once the work is done: the caller keeps results where
-// later callers look first. Thread-safe; the work runs without a lock held and must not ask for its own key.
-// Who joined does not wait for good: busy after `limit`.
+// Joins concurrent requests for one key: the first caller does the work, the others wait and share
+// its result, even an error. Nothing is remembered afterwards: the caller must store results where
+// later callers look first. Thread-safe. The work runs without a lock held and must not request its
+// own key. A joined caller gets busy after `limit`.
 template <class Key, class Value>
 class SingleFlight {
  public:
-  // Twice what a build may wait for another process's: a compilation that takes longer hangs.
+  // The default is twice the longest wait for another process's build. A longer compilation hangs.
   explicit SingleFlight(std::chrono::milliseconds limit = std::chrono::minutes(20)) : limit_(limit) {}
 
   template <class Work>
@@ -26,7 +26,7 @@ class SingleFlight {
     bool leads = false;
     const std::shared_ptr<Flight> flight = join(key, leads);
     if (!leads) return flight->wait(limit_);
-    // Ends the flight also when the work throws (memory exhausted): nobody is left waiting.
+    // Ends the flight even if the work throws (out of memory), so that nobody waits forever.
     Landing landing{*this, key, *flight, nullptr};
     landing.outcome = std::make_shared<const Result<Value>>(work());
     return *landing.outcome;
@@ -71,7 +71,8 @@ class SingleFlight {
   };
 
   std::shared_ptr<Flight> join(const Key& key, bool& leads) {
-    // Made before the entry: where memory is exhausted nothing is left behind that nobody would land.
+    // Allocated before the entry is added, so that running out of memory leaves no entry without an
+    // owner.
     auto flight = std::make_shared<Flight>();
     const std::lock_guard lock(mutex_);
     auto [position, inserted] = flights_.try_emplace(key, std::move(flight));

@@ -16,7 +16,8 @@ constexpr std::size_t kMaximumDepth = 32;
 constexpr std::string_view kIncludeName = "include";
 
 struct Contents {
-  std::vector<std::string> files;  // everything but folders: what a name stands for is seen when it is opened
+  // Everything except folders. The type of a name is checked when it is opened.
+  std::vector<std::string> files;
   std::vector<std::string> folders;
 };
 
@@ -40,10 +41,11 @@ bool has_cubin(const Contents& listing) {
 
 class Finder {
  public:
-  // `owner` is the number of the artifact folder that `path` lies in, `prefix` its name there.
+  // Visits a folder. `owner` is the number of the artifact folder that contains `path`, `prefix`
+  // its name there.
   void visit(const fs::path& path, const Contents& listing, std::size_t depth, std::size_t owner,
              std::string prefix) {
-    // include/ is looked into first: its header makes this folder an artifact folder.
+    // include/ is visited first: its header makes this folder an artifact folder.
     std::vector<std::pair<std::string, Contents>> children;
     for (const std::string& name : listing.folders) {
       if (depth == kMaximumDepth) {

@@ -16,7 +16,7 @@
 namespace cubinet {
 namespace {
 
-// Brings the files into the home, a piece at a time; the first error ends it.
+// Publishes the files to the home, a chunk at a time. The first error ends it.
 Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptions& options,
                          Imports& imports) {
   if (import.placement == ArtifactPlacement::in_place) return true;
@@ -34,7 +34,7 @@ Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptio
         if (failure) break;
       }
       const ArtifactFile& file = import.files[i];
-      std::error_code unresolved;  // a link to a file is linked as what it names
+      std::error_code unresolved;  // a link to a file is resolved to the file's path
       std::filesystem::path path =
           std::filesystem::canonical(std::filesystem::path(import.folder) / file.name, unresolved);
       if (unresolved) path = std::filesystem::path(import.folder) / file.name;
@@ -93,7 +93,7 @@ class RootImport {
     ArtifactImport import = judge(folder.path, std::move(plan), check, report.counts);
     if (!kept_for.empty()) {
       say_that_it_stays(kept_for, report.counts);
-      say_that_it_stays(kept_for, report_.total);  // folders that cannot be read are known already
+      say_that_it_stays(kept_for, report_.total);  // unreadable folders are reported already
       count_earlier(*earlier, report.counts);
       report.number = earlier->number;
       note(std::move(report));
@@ -106,7 +106,7 @@ class RootImport {
       return {};
     }
     if (import.files.empty()) {
-      // Nothing of the folder is of use: what an earlier import of it found no longer is either.
+      // Nothing of the folder is usable, so the result of an earlier import is not either.
       if (earlier) CUBINET_TRY(imports_.remove(earlier->number));
     } else {
       CUBINET_TRY_ASSIGN(report.number, imports_.publish(import));

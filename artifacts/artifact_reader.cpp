@@ -14,8 +14,8 @@
 namespace cubinet {
 namespace {
 
-// File times are those of the kernel's tick (1 to 10 ms): a file that was changed within this time may be
-// changed again without another time.
+// File times have the resolution of the kernel's tick (1 to 10 ms). A file that was changed within
+// this time may change again without a new time.
 constexpr std::int64_t kClockTickNs = 50'000'000;
 
 Error failed(const char* verb, const std::filesystem::path& path) {
@@ -68,7 +68,7 @@ Result<FileFacts> file_facts(const std::filesystem::path& path) {
 }
 
 Result<ArtifactReader::Content> ArtifactReader::read(const std::filesystem::path& path) {
-  // O_NONBLOCK: a FIFO of a cubin's name must not hang us.
+  // O_NONBLOCK keeps a FIFO with a cubin's name from blocking.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) return failed("open", path);
   CUBINET_TRY_ASSIGN(const FileFacts before, facts_of(file.get(), path));
@@ -83,7 +83,7 @@ Result<ArtifactReader::Content> ArtifactReader::read(const std::filesystem::path
     const ssize_t got = ::pread(file.get(), buffer_.data() + done, size - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("read", path);
-    if (got == 0) break;  // shortened while it was read: the digest will tell
+    if (got == 0) break;  // The file shrank while it was read. Its digest will differ.
     done += static_cast<std::size_t>(got);
   }
   const bool long_ago = is_long_ago(before);

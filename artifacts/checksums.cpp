@@ -8,7 +8,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kDigestDigits = 64;
-constexpr std::size_t kMaximumNameBytes = 4095;  // PATH_MAX less the end
+constexpr std::size_t kMaximumNameBytes = 4095;  // PATH_MAX without the terminator
 
 Error bad_line(ErrorCode code, std::size_t line, std::string reason) {
   return Error{code, "line " + std::to_string(line) + " of the list of digests " + std::move(reason),

@@ -64,7 +64,7 @@ void count_earlier(const ImportSummary& earlier, ArtifactCounts& counts) {
   counts.plain = earlier.plain;
   counts.cubins = earlier.files;
   counts.bytes = earlier.bytes;
-  counts.targets.clear();  // the store does not tell
+  counts.targets.clear();  // the store does not record these
   counts.elf_targets.clear();
   counts.unchecked_names = 0;
 }

@@ -11,7 +11,8 @@
 namespace cubinet {
 namespace {
 
-// An import that is killed loses this much work at most, and what one transaction takes.
+// The interval of saving verified files. An import that is killed loses at most this much work, and
+// one transaction.
 constexpr std::chrono::seconds kRememberEvery{1};
 
 FileFacts facts_of(const VerifiedFile& file) {
@@ -70,7 +71,8 @@ class FolderChecker {
     return std::to_string(count) + " files, " + std::to_string(bytes >> 20U) + " MiB read";
   }
 
-  // A file is recalled once, so what is known of it may be taken out of the memory; its name is a key there.
+  // Moves the stored facts of the file out of memory, because a file is recalled once. Its name is
+  // a key there.
   bool recall(const PlannedFile& file, FileCheck& check) const {
     if (!file.is_cubin) return false;
     const auto found = known_.find(file.name);
@@ -84,7 +86,7 @@ class FolderChecker {
     return true;
   }
 
-  // True where the file may be known again by its facts.
+  // Returns whether the file can be recognised later by its facts.
   bool read(const PlannedFile& file, FileCheck& check, ArtifactReader& reader) const {
     check.done = true;
     check.read = true;
@@ -109,7 +111,7 @@ class FolderChecker {
     return content->settled;
   }
 
-  // One thread at a time writes, the others go on.
+  // Saves the verified files. One thread at a time writes, the others continue.
   void remember(bool all) {
     std::vector<VerifiedFile> files;
     {
@@ -130,11 +132,11 @@ class FolderChecker {
   const FolderPlan& plan_;
   const ArtifactImportOptions& options_;
   Imports& imports_;
-  std::vector<std::size_t> numbers_;  // of the files to check
+  std::vector<std::size_t> numbers_;  // the files to check
   std::vector<VerifiedFile> known_files_;
   std::unordered_map<std::string_view, VerifiedFile*> known_;
   FolderCheck check_;
-  std::mutex mutex_;  // of the next two
+  std::mutex mutex_;  // guards the next two
   std::vector<VerifiedFile> pending_;
   std::chrono::steady_clock::time_point remembered_ = std::chrono::steady_clock::now();
   std::mutex writing_;

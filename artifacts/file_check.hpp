@@ -11,18 +11,20 @@
 
 namespace cubinet {
 
-// What one file turned out to be.
+// The result of checking one file.
 struct FileCheck {
-  bool done = false;               // false after a cancelled run, and for a file that is not to be opened
-  bool read = false;               // now; otherwise its facts are those of an earlier import
-  std::optional<Error> error;      // it could not be read
-  std::optional<Error> not_cubin;  // it was read, and its ELF is not one; its digest stands
+  // False after a cancelled run, and for a file that is not opened.
+  bool done = false;
+  bool read = false;           // if false, the facts are those of an earlier import
+  std::optional<Error> error;  // the read error
+  // The file was read and is not a valid cubin. Its digest is valid.
+  std::optional<Error> not_cubin;
   VerifiedFile file;
 };
 
-// Reads every file that is_checked() (the digest and, of cubins, the ELF from the same bytes), or recalls it
-// from the store where it is unchanged. The answer's order is that of plan.files. Not complete when
-// cancelled.
+// Reads every file that is_checked(): computes the digest and parses the ELF of cubins from the
+// same bytes. Recalls unchanged files from the store. The result is in the order of plan.files.
+// Incomplete if cancelled.
 struct FolderCheck {
   std::vector<FileCheck> files;
   bool complete = true;
@@ -30,7 +32,7 @@ struct FolderCheck {
 Result<FolderCheck> check_files(const std::filesystem::path& folder, const FolderPlan& plan,
                                 const ArtifactImportOptions& options, Imports& imports);
 
-// options.run, or its default.
+// Runs the work with options.run or its default.
 void run_pieces(const ArtifactImportOptions& options, const std::filesystem::path& folder, std::size_t count,
                 const std::function<std::string(std::size_t)>& work);
 

@@ -38,7 +38,8 @@ class Planner {
   }
 
  private:
-  // Of the header, of all of them where there are several, of the list where there is none.
+  // Returns the digest of the header, of all headers if there are several, or of the list if there
+  // is none.
   std::string pin() const {
     if (headers_.size() == 1) return headers_.front().to_hex();
     if (headers_.empty()) return list_digest_ ? list_digest_->to_hex() : std::string();
@@ -72,7 +73,7 @@ class Planner {
     damaged(name, error.message);
   }
 
-  // A list that cannot be read vouches for nothing; the rows' digests remain.
+  // Reads the list. If it cannot be read, only the digests of rows remain.
   void read_list() {
     if (!folder_.has_checksums) return;
     const auto content = reader_.read(folder_.path / kChecksumsName);
@@ -83,7 +84,7 @@ class Planner {
     list_digest_ = sha256(content->bytes);
   }
 
-  // The rows of a header that is not what the list says are used all the same: each is checked by itself,
+  // Reads the rows of a header, even if its digest differs from the list: each row is checked
   // against the list, the bytes and its own name.
   void read_header(const std::string& name) {
     const auto content = reader_.read(folder_.path / name);
@@ -118,7 +119,8 @@ class Planner {
     std::move(header->plain.begin(), header->plain.end(), std::back_inserter(plan_.plain));
   }
 
-  // A function's cubin bears its name; in GEMM folders with an upper-case first letter.
+  // Returns the file name of a function's cubin: the function's name. GEMM folders capitalise its
+  // first letter.
   std::string file_of(const std::string& function) const {
     std::string exact = function + std::string(kCubinEnding);
     if (find(exact) != nullptr) return exact;
@@ -127,7 +129,7 @@ class Planner {
     return find(upper) != nullptr ? upper : exact;
   }
 
-  // nullptr, and a finding, for a name that can be no file's.
+  // Returns nullptr and adds a finding if the name cannot be a file name.
   PlannedFile* file_of_row(const std::string& function) {
     const std::string_view reason =
         function.find('/') != std::string::npos ? "has a slash in its name" : why_not_within(function);
@@ -146,8 +148,9 @@ class Planner {
     }
   }
 
-  // Listed files that are no cubins: the headers have been read; of the others those that are there are
-  // checked. Of a header that is not there the rows are missing; what else is not there is no loss.
+  // Drops listed files that are not cubins. The headers have been read, and other existing files
+  // are checked. Rows of a missing header are reported as missing; any other missing file is no
+  // loss.
   void drop_other_files() {
     const auto is_settled = [&](PlannedFile& other) {
       if (other.is_cubin) return false;
@@ -171,7 +174,7 @@ class Planner {
   FolderPlan plan_;
   std::vector<ChecksumEntry> list_;
   std::optional<Sha256Digest> list_digest_;
-  std::vector<Sha256Digest> headers_;  // those that were read, in the order of their names
+  std::vector<Sha256Digest> headers_;  // the headers that were read, ascending by name
   std::unordered_map<std::string, std::size_t> numbers_;
 };
 

@@ -26,35 +26,39 @@ class FindingSink {
   ArtifactCounts& counts_;
 };
 
-// A file that somebody names or that is there, and what is said of it.
+// A file that is named by metadata or exists, with the statements about it.
 struct PlannedFile {
   std::string name;
   bool is_cubin = true;
   bool present = false;
-  std::optional<Sha256Digest> listed;  // by the folder's list
-  std::vector<std::uint32_t> rows;     // of FolderPlan::rows
-  std::vector<std::uint32_t> plain;    // of FolderPlan::plain
+  std::optional<Sha256Digest> listed;  // the digest in the folder's list
+  std::vector<std::uint32_t> rows;     // indices into FolderPlan::rows
+  std::vector<std::uint32_t> plain;    // indices into FolderPlan::plain
 };
 
-// What a folder's metadata says should be in it, beside what is. Opens the list and the headers only.
+// The expected content of a folder by its metadata, beside the existing files. Only the list and
+// the headers are opened.
 struct FolderPlan {
   std::vector<PlannedFile> files;  // ascending by name
   std::vector<KernelRow> rows;
   std::vector<PlainKernel> plain;
-  // Neither a list nor a header says what belongs here: everything does.
+  // If true, there is neither a list nor a header, so every file belongs to the folder.
   bool bare = false;
-  std::vector<std::string> unread;        // the list and headers that are there and could not be read
-  std::vector<std::string> lost_headers;  // listed and not there, or no header that can be parsed
-  std::string pin;                        // of the metadata (ArtifactImport::pin); empty where there is none
-  std::string version;                    // the publisher's, where a header is a known one
+  std::vector<std::string> unread;  // the existing list and headers that could not be read
+  // headers that are listed and missing, or cannot be parsed
+  std::vector<std::string> lost_headers;
+  // The pin of the metadata (ArtifactImport::pin). Empty if there is none.
+  std::string pin;
+  std::string version;  // the publisher's version if a header is known
 };
 
 FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings);
 
-// Whether a file that could not be read may be sound: neither is it gone, nor no file at all.
+// Returns whether a file with this read error may be sound: it is neither missing nor not a file.
 bool says_nothing(const Error& error);
 
-// Whether the file is to be opened: it is there and something is known of it, or need not be.
+// Returns whether the file is opened: it exists, and either metadata names it or the folder has no
+// metadata.
 bool is_checked(const FolderPlan& plan, const PlannedFile& file);
 
 }  // namespace cubinet

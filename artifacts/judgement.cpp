@@ -15,7 +15,7 @@
 namespace cubinet {
 namespace {
 
-// What is common to a row of attention and one of another operation.
+// The common part of a row of attention and one of another operation.
 struct StatedKernel {
   const std::string& function;
   const Sha256Digest& digest;
@@ -37,8 +37,8 @@ std::string short_hex(const Sha256Digest& digest) {
   return digest.to_hex().substr(0, 16);
 }
 
-// The target that a kernel without a row has. Where the file does not tell the suffix, the narrowest: it then
-// runs where it was built for and is tried nowhere else.
+// Returns the target of a kernel without a row. If the file does not state the suffix, the
+// narrowest target is used: the kernel then runs only on the capability that it was built for.
 SmTarget own_target(const CubinInspection& inspection) {
   return {inspection.capability.major, inspection.capability.minor,
           inspection.kind.value_or(TargetKind::specific)};
@@ -76,11 +76,11 @@ class Judge {
     return false;
   }
 
-  // Whether some kernel of the file is taken.
+  // Returns whether some kernel of the file is taken.
   bool judge_file(const PlannedFile& file, const FileCheck& check) {
     const bool is_named = file.listed || !file.rows.empty() || !file.plain.empty();
     if (check.read) ++counts_.read;
-    // It may have gone since the folder was listed, or be a link to nothing.
+    // The file may have been removed since the folder was listed, or be a dangling link.
     const bool has_gone = check.error && check.error->code == ErrorCode::not_found;
     if (!file.present || (has_gone && is_named)) {
       judge_absent(file);
@@ -116,7 +116,8 @@ class Judge {
     return taken;
   }
 
-  // A row whose digest is that of another file has a false name; that its own file is missing follows.
+  // Records a missing file. A row whose digest is that of another file has a wrong name, so its own
+  // file is missing.
   void judge_absent(const PlannedFile& file) {
     bool is_missing = file.listed.has_value();
     const auto judge_row = [&](const Sha256Digest& digest) {
@@ -137,7 +138,7 @@ class Judge {
     }
   }
 
-  // The file that the list gives a digest to; empty when there is none.
+  // Returns the file with this digest in the list, or an empty string.
   std::string_view name_of(const Sha256Digest& digest) {
     if (names_.empty()) {
       for (const PlannedFile& file : plan_.files) {
@@ -148,7 +149,7 @@ class Judge {
     return found == names_.end() ? std::string_view() : found->second;
   }
 
-  // Whether the bytes are those of the list and of a row, where there are such.
+  // Returns whether the digest equals those in the list and in the rows.
   bool digest_holds(const PlannedFile& file, const Sha256Digest& digest) {
     std::size_t stating = 0;
     std::size_t agreeing = 0;
@@ -175,7 +176,7 @@ class Judge {
     const StatedKernel claim = stated(kernel);
     const CubinInspection& inspection = check.file.inspection;
     if (claim.digest != check.file.digest) {
-      // With a list this has been said already.
+      // With a list, this has been reported already.
       if (!file.listed) conflict(file.name, "two rows of it have different digests");
       return false;
     }
@@ -200,8 +201,8 @@ class Judge {
     return false;
   }
 
-  // Whether the kernel takes an argument of the size that those of its header do. One that does not is in,
-  // and without a layout never launched.
+  // Returns whether the kernel's argument has the size that the kernels of its header have. A
+  // kernel that differs is imported without a layout, so it is never launched.
   bool argument_agrees(const PlannedFile& file, const FileCheck& check, const KernelRow& row) {
     const PublishedHeader* header = find_published_header(plan_.pin);
     if (header == nullptr) return true;
@@ -216,22 +217,22 @@ class Judge {
     return false;
   }
 
-  // A cubin without a row: found by the names of its functions.
+  // Takes a cubin without a row. It is found by the names of its functions.
   bool take_unnamed(const PlannedFile& file, const FileCheck& check) {
     const auto& kernels = check.file.inspection.kernels;
     if (kernels.empty()) return damaged(file.name, "it holds no kernel");
     if (std::find(kernels.begin(), kernels.end(), std::string()) != kernels.end())
       return damaged(file.name, "it holds a kernel without a name");
-    // A symbol table may hold one name any number of times.
+    // A symbol table may contain a name several times.
     for (const std::string& function : std::set<std::string>(kernels.begin(), kernels.end())) {
       plain_.push_back({{function, 0, 0, own_target(check.file.inspection), check.file.digest}, file.name});
     }
     return true;
   }
 
-  // Rows of one identity, target included, are one entry where they share the bytes and what a launch needs
-  // to know of them; where they do not, nothing tells which is right, and all are refused. What is kept and
-  // said depends on the set of rows only, never on their order.
+  // Merges rows of one identity, including the target, if their bytes and launch properties are
+  // equal. If they differ, all are refused, because none is known to be right. The result and the
+  // findings depend on the set of rows only, not on their order.
   void resolve_rows() {
     std::map<Bytes, std::vector<KernelRow>> groups;
     for (KernelRow& row : import_.rows)
@@ -259,9 +260,9 @@ class Judge {
       conflict(row.function_name + ".cubin", reason);
   }
 
-  // A look-up by name must not depend on the order of files: of one function and target there is one kernel,
-  // or none where two disagree. One that only an ELF tells of gives way to one of the same bytes that a
-  // header describes.
+  // Makes lookup by name independent of the order of files. Each function and target has one
+  // kernel, or none if two disagree. A kernel known only from an ELF is dropped if a header
+  // describes one with the same bytes.
   void resolve_plain() {
     std::map<std::pair<std::string_view, std::string>, std::vector<const FoundKernel*>> groups;
     for (const FoundKernel& found : plain_)
@@ -292,7 +293,7 @@ class Judge {
     }
   }
 
-  // A file may have been taken for a row that was refused since.
+  // Drops files whose rows were all refused later.
   void take_files() {
     std::set<Sha256Digest> used;
     for (const KernelRow& row : import_.rows)
@@ -308,7 +309,7 @@ class Judge {
     }
   }
 
-  // A folder without metadata is told from others by what it holds.
+  // Sets the pin. A folder without metadata is identified by its content.
   void pin() {
     import_.version = plan_.version;
     import_.pin = plan_.pin;
@@ -344,9 +345,9 @@ class Judge {
   const FolderCheck& check_;
   ArtifactCounts& counts_;
   FindingSink findings_;
-  std::map<Sha256Digest, std::string_view> names_;  // of the list
+  std::map<Sha256Digest, std::string_view> names_;  // files of the list by digest
   std::vector<FoundKernel> plain_;
-  std::vector<std::size_t> taken_;  // of the plan's files
+  std::vector<std::size_t> taken_;  // indices of the plan's files
   ArtifactImport import_;
 };
 

@@ -8,9 +8,9 @@
 
 namespace cubinet {
 
-// Holds what a folder's metadata says against what its files are. What agrees is the answer; everything else
-// is a finding in `counts`, whose other members are filled in too. `plan` is used up.
-// REQUIRES: check.complete.
+// Compares a folder's metadata with its files. Returns the entries that agree. Everything else is a
+// finding in `counts`, whose other members are filled in too. Consumes `plan`. REQUIRES:
+// check.complete.
 ArtifactImport judge(const std::filesystem::path& folder, FolderPlan plan, const FolderCheck& check,
                      ArtifactCounts& counts);
 

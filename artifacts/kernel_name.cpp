@@ -10,7 +10,7 @@ namespace {
 
 enum class Page { not_said, number, dynamic };
 
-// What the name says, in the words of the row.
+// The properties stated in a name, in the terms of a row.
 struct Said {
   std::uint32_t arch = 0;
   char suffix = 0;
@@ -56,7 +56,7 @@ constexpr std::pair<std::string_view, KernelType> kKinds[] = {{"Context", Kernel
                                                               {"KeepsAbForGen", KernelType::keeps_mma_ab}};
 constexpr std::string_view kSageWords[] = {"SageQ", "SageK", "SageP", "SageV"};
 
-// Takes a name apart from the left. Each `take` leaves the rest untouched where it does not fit.
+// Parses a name from the left. Each `take` consumes nothing if it does not match.
 class NameParser {
  public:
   explicit NameParser(std::string_view name) : rest_(name) {}
@@ -119,7 +119,7 @@ class NameParser {
 
   bool type(DataType& value) { return word(Words<DataType>(kTypes), value); }
 
-  // Qkv<T>, Qk<T>V<T> or Q<T>Kv<T>; then O<T>.
+  // Parses Qkv<T>, Qk<T>V<T> or Q<T>Kv<T>, then O<T>.
   bool types() {
     if (take("Qkv")) {
       if (!type(said_.q)) return false;
@@ -171,7 +171,7 @@ class NameParser {
   Said said_;
 };
 
-// Keeps the first difference that it is told of.
+// Keeps the first difference that is added.
 class Comparison {
  public:
   void check(bool agrees, std::string_view what, const std::string& said, const std::string& row) {
@@ -210,7 +210,7 @@ void compare_page(const Said& said, const KernelSelector& row, Comparison& compa
     return dynamic ? std::string("of any size") : std::to_string(tokens);
   };
   if (said.page == Page::not_said) {
-    // Old names of rows that take any page say nothing of it.
+    // Old names of rows with any page size do not state it.
     comparison.check(row.tokens_per_page == 0 || row.layout == QkvLayout::paged_kv, "page", "none",
                      text(row.dynamic_page, row.tokens_per_page));
     return;

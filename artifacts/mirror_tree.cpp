@@ -15,11 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIndexName = "index.html";
-// Of no part of a published folder, whose names begin with no point.
+// Not a valid name in a published folder, whose names do not begin with a dot.
 constexpr const char* kMirrorLock = ".mirror.lock";
 constexpr std::uint64_t kMaximumIndexPage = std::uint64_t{64} << 20;
 
-// What a link says without an escape, and HTML without an entity.
+// Returns whether the character needs no escape in a link and no entity in HTML.
 bool is_plain_in_links(char c) {
   return is_word_character(c) || c == '.' || c == '-' || c == '+' || c == ',' || c == '=' || c == '@' ||
          c == '~';
@@ -81,7 +81,7 @@ Result<void> MirrorTree::make_folder(const std::string& name) const {
                    "'" + path.string() + "' is a link or a file where a mirror has a folder",
                    "remove it, or name another folder for the mirror"};
   }
-  if (!lock_) return {};  // somebody else may be about to name it
+  if (!lock_) return {};  // another process may be about to rename it
   CUBINET_TRY_ASSIGN(const Listing listing, files_->list(path));
   for (const std::string& left : listing.names) {
     if (is_temporary_path(left)) CUBINET_TRY(files_->remove(path / left));

@@ -18,12 +18,12 @@
 namespace cubinet {
 namespace {
 
-// The published ones have 2.4 MB for 13,453 files.
+// The published lists have 2.4 MB for 13,453 files.
 constexpr std::uint64_t kMaximumList = std::uint64_t{64} << 20;
 constexpr std::size_t kMirroredPiece = 16;
 constexpr std::string_view kCubinSuffix = ".cubin";
 
-// What tells a kernel, or what it takes, and is run by no host by itself.
+// Returns whether the file is a kernel or metadata. Host code is not mirrored.
 bool is_mirrored(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kSuffixes = {kCubinSuffix, ".fatbin", ".ptx",
                                                                 ".h",         ".json",   ".txt"};
@@ -34,7 +34,7 @@ std::string joined(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
 }
 
-// The folders of a mirror's names, and what lies in each.
+// The folders of a mirror's names and their content.
 class Pages {
  public:
   void add(const std::string& name) {
@@ -45,7 +45,7 @@ class Pages {
     }
     folders_[name.substr(0, begin)].insert(name.substr(begin));
   }
-  // Each with its '/', the folder itself first: "", "include/", …
+  // Returns each folder with its '/', the root first: "", "include/", …
   const std::map<std::string, std::set<std::string>>& folders() const { return folders_; }
 
  private:
@@ -56,7 +56,7 @@ std::string without_slash(const std::string& folder) {
   return folder.ends_with('/') ? folder.substr(0, folder.size() - 1) : folder;
 }
 
-// Of which targets a folder's headers have a row of a function.
+// The targets for which a folder's headers have a row of each function.
 class Wishes {
  public:
   explicit Wishes(const PublishedMirrorOptions& options) : options_(options) {}
@@ -77,7 +77,7 @@ class Wishes {
     if (!name.ends_with(kCubinSuffix)) return true;
     std::string function = name.substr(0, name.size() - kCubinSuffix.size());
     function.erase(0, function.rfind('/') + 1);
-    // GEMM folders write the first letter of a function's file large.
+    // GEMM folders capitalise the first letter of a function's file.
     std::string small = function;
     if (!small.empty() && small.front() >= 'A' && small.front() <= 'Z')
       small.front() = static_cast<char>(small.front() + 32);
@@ -114,7 +114,7 @@ class FolderMirror {
     folder_.list = list;
   }
 
-  // False where it was cancelled before its end.
+  // Returns false if it was cancelled.
   Result<bool> run() {
     CUBINET_TRY(tree_.make_folder(folder_.list.folder));
     CUBINET_TRY_ASSIGN(const bool known, get_list());
@@ -197,7 +197,8 @@ class FolderMirror {
     return {};
   }
 
-  // They say which cubins are for which target, so they come first where that matters.
+  // Fetches the headers first if the selection depends on them: they state the target of each
+  // cubin.
   Result<void> get_headers() {
     for (File& file : files_) {
       if (!wishes_.needs_headers() || !is_metadata_header(file.entry.name)) continue;
@@ -243,8 +244,9 @@ class FolderMirror {
     }
   }
 
-  // nullopt where it is neither wanted nor there. What is there is kept right, whether it is wanted now or
-  // was once: pages lose nothing. What is wrong and cannot be had again goes.
+  // Returns nullopt if the file is neither requested nor stored. A stored file is repaired even if
+  // it is not requested now, so that pages lose nothing. A damaged file that cannot be fetched
+  // again is removed.
   Result<std::optional<Bytes>> get(File& file, bool wanted) {
     const std::string name = at(file.entry.name);
     CUBINET_TRY_ASSIGN(auto there, tree_.read(name, kMaximumImageBytes));
@@ -271,7 +273,7 @@ class FolderMirror {
     if (&count == &folder_.fetched) folder_.fetched_bytes += bytes;
   }
 
-  // The folder's own page last: it is what leads to the others.
+  // Writes the folder's own page last, because it leads to the others.
   Result<void> publish() {
     CUBINET_TRY_ASSIGN(const auto there, tree_.read(at(kChecksumsName), kMaximumList));
     if (!there) CUBINET_TRY(tree_.write(at(kChecksumsName), list_));
@@ -292,12 +294,12 @@ class FolderMirror {
   Wishes wishes_;
   Bytes list_;
   std::vector<File> files_;
-  std::mutex mutex_;  // of what follows, and the members of files_
+  std::mutex mutex_;  // guards the members below, and the members of files_
   std::optional<Error> failure_;
   MirroredFolder folder_;
 };
 
-// Two folders of which one lies in the other would both have its page.
+// Returns an error if one folder is inside another: both would write the same page.
 Result<void> check_apart(const std::vector<PublishedList>& lists) {
   std::vector<std::string> folders;
   for (const PublishedList& list : lists) {

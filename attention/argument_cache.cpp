@@ -9,7 +9,8 @@ namespace {
 
 static_assert(std::has_unique_object_representations_v<AttentionTensors>, "they are compared byte by byte");
 
-// Layers differ in their pools, steps of a batch in their queries. Never 0.
+// Returns a hash of the tensors, never 0. Layers differ in their pools, steps of a batch in their
+// queries.
 std::uint64_t hash_of(const AttentionTensors& tensors) {
   std::uint64_t mixed = 0;
   for (const DeviceTensor* tensor : {&tensors.q, &tensors.k, &tensors.v, &tensors.o, &tensors.page_table,
@@ -20,7 +21,7 @@ std::uint64_t hash_of(const AttentionTensors& tensors) {
   return mixed | (std::uint64_t{1} << 63U);
 }
 
-// A slot for as long as this lives, where no other thread has it.
+// Holds a slot during its lifetime, unless another thread holds it.
 class Taken {
  public:
   explicit Taken(std::atomic_flag& flag)
@@ -49,7 +50,7 @@ bool ArgumentCache::find(const AttentionTensors& tensors, std::span<std::byte> a
     Slot& slot = slots_[at];
     if (slot.hash.load(std::memory_order_relaxed) != hash) continue;
     const Taken taken(slot.taken);
-    // Another thread may have filled it otherwise in between.
+    // Another thread may have replaced the content in between.
     if (!taken || slot.hash.load(std::memory_order_relaxed) != hash) continue;
     if (std::memcmp(tensors_at(at), &tensors, sizeof(tensors)) != 0) continue;
     std::memcpy(argument.data(), argument_at(at), argument.size());
@@ -58,7 +59,7 @@ bool ArgumentCache::find(const AttentionTensors& tensors, std::span<std::byte> a
   return false;
 }
 
-// An empty slot or, where all are filled, one of them: which one the hash says.
+// Returns an empty slot or, if all are filled, one that the hash selects.
 std::size_t ArgumentCache::place_for(std::uint64_t hash) const {
   for (std::size_t place = 0; place < kPlaces; ++place) {
     if (slots_[slot_of(hash, place)].hash.load(std::memory_order_relaxed) == 0) return place;

@@ -12,16 +12,16 @@
 
 namespace cubinet {
 
-// A kernel's arguments that were written lately, by the tensors that they were written from: a model runs one
-// plan for each of its layers in turn, over tensors that do not move. Thread-safe and without waiting: an
-// argument that another thread is at is passed by. Allocates nothing after its construction.
+// A cache of a kernel's recently written arguments, keyed by their tensors: a model runs one plan
+// for each of its layers in turn, and the tensors do not move. Thread-safe and non-blocking: a slot
+// that another thread uses is skipped. Allocates nothing after its construction.
 class ArgumentCache {
  public:
   explicit ArgumentCache(std::size_t argument_bytes);
 
-  // Whether the argument for exactly these tensors is there, and then into `argument`.
+  // Copies the argument for exactly these tensors to `argument`. Returns whether it was found.
   bool find(const AttentionTensors& tensors, std::span<std::byte> argument);
-  // In the place of an older one where there is no room.
+  // Stores an argument. Replaces an older one if there is no room.
   void keep(const AttentionTensors& tensors, std::span<const std::byte> argument);
 
  private:
@@ -29,7 +29,8 @@ class ArgumentCache {
     std::atomic_flag taken;
     std::atomic<std::uint64_t> hash = 0;  // 0: empty
   };
-  // Some hundred layers; an argument lies in one of the slots behind that of its hash.
+  // Room for a few hundred layers. An argument is stored in one of the kPlaces slots from its hash
+  // on.
   static constexpr std::size_t kSlots = 256;
   static constexpr std::size_t kPlaces = 4;
 
@@ -40,7 +41,7 @@ class ArgumentCache {
 
   std::size_t entry_bytes_;
   std::array<Slot, kSlots> slots_{};
-  // Left as it is until a slot is filled, so that memory is taken for those alone that are.
+  // Not initialised until a slot is filled, so that only filled slots use physical memory.
   std::unique_ptr<std::byte[]> entries_;
 };
 

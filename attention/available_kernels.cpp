@@ -7,14 +7,14 @@
 namespace cubinet {
 namespace {
 
-// An index has rows of one implementation, so that what is nearest to a miss is sought among them.
+// Builds an index of one implementation's rows, so that near misses are searched only among them.
 std::shared_ptr<const KernelIndex> index_of(KernelRows rows, ComputeCapability device,
                                             KernelRows unusable = {}) {
   return std::make_shared<const KernelIndex>(
       KernelIndex::build(std::move(rows), device, std::move(unusable)));
 }
 
-// Returns whether PTX alone keeps a row from being planned with: its target would run.
+// Returns whether the row is excluded only because it is PTX: its target would run.
 bool is_ptx_alone(const StoredRow& stored, ComputeCapability device) {
   return stored.record != nullptr && stored.record->kind == ImageKind::ptx &&
          runs_on(stored.row->target, device);
@@ -24,7 +24,7 @@ bool is_ptx_alone(const StoredRow& stored, ComputeCapability device) {
 
 AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapability device,
                                           std::string_view device_name) {
-  // A table is all that one pin lists. The newest goes first: that of the row pinned last.
+  // The rows that one pin lists. The table that contains the row pinned last comes first.
   struct Table {
     std::uint64_t version = 0;
     KernelRows rows;

@@ -22,7 +22,8 @@ Result<KernelExplanation> explain(Runtime& runtime, const AttentionPlan& plan, c
   return runtime.explain(*kernel, plan.request.device.capability);
 }
 
-// Of a plan that may have nothing compiled. The Runtime's own policy may allow it.
+// Returns an error if the kernel has no build, for a plan that may not compile. The Runtime's own
+// policy may allow it to compile.
 Result<void> check_exists(Runtime& runtime, const AttentionPlan& plan, const KernelSpec& spec) {
   CUBINET_TRY_ASSIGN(const KernelExplanation known, explain(runtime, plan, spec));
   if (known.choice() != nullptr) return {};
@@ -32,8 +33,9 @@ Result<void> check_exists(Runtime& runtime, const AttentionPlan& plan, const Ker
                "plan with the rows that `Runtime::rows()` gives now, or with `PlanOptions::may_compile`"};
 }
 
-// Whether a build for another target than the row's is what the plan asks for: of a kernel that had yet to be
-// made the row's target is a forecast, which the same wishes, or none, make good.
+// Returns whether the row's target is only a forecast, so that a build for another target is
+// accepted. This is so if the kernel was not compiled yet, and the plan's policy is the default or
+// equals the Runtime's.
 Result<bool> is_forecast(Runtime& runtime, const AttentionPlan& plan, const KernelSpec& spec) {
   const TargetPolicy& wishes = plan.request.options.targets;
   if (plan.exists()) return false;
@@ -42,7 +44,8 @@ Result<bool> is_forecast(Runtime& runtime, const AttentionPlan& plan, const Kern
   return known.policy == wishes;
 }
 
-// The Runtime takes builds by a policy of its own, and passes over those that do not load.
+// Checks the target of the loaded build. The Runtime chooses builds by its own policy and skips
+// builds that do not load.
 Result<void> check_target(Runtime& runtime, const AttentionPlan& plan, const PlanStep& step,
                           const Function& function) {
   const KernelSpec& spec = std::get<KernelSpec>(step.kernel);
@@ -92,15 +95,15 @@ Result<void> check_plan(const AttentionPlan& plan, const DeviceProperties& devic
 }  // namespace
 
 struct BoundAttention::Binding {
-  // A launch with all of its argument written that does not depend on tensors.
+  // A launch with the part of its argument that does not depend on tensors.
   struct Step {
     LaunchConfig config;
-    const ArgumentWriter* writer = nullptr;  // the plan's
+    const ArgumentWriter* writer = nullptr;  // owned by the plan
     std::vector<std::byte> prepared;
-    std::unique_ptr<ArgumentCache> written;  // null where the argument has no tensor map
+    std::unique_ptr<ArgumentCache> written;  // null if the argument has no tensor map
 
     static Result<Step> prepare(const PlanStep& step);
-    // The whole argument.
+    // Writes the whole argument.
     Result<void> write(const Device& encoder, const AttentionTensors& tensors,
                        std::span<std::byte> argument) const;
   };
@@ -192,7 +195,8 @@ Result<BoundAttention> BoundAttention::bind(Runtime& runtime, const AttentionPla
   request.options.occupancy.insert(request.options.occupancy.begin(), measured.begin(), measured.end());
   CUBINET_TRY_ASSIGN(Consideration answer, consider(*plan.backend, request));
   auto* again = std::get_if<AttentionPlan>(&answer);
-  if (again == nullptr || !again->launchable()) return bound;  // slower than planned, and right
+  // Keep the plan: it is slower than estimated, but correct.
+  if (again == nullptr || !again->launchable()) return bound;
   again->request = std::move(request);
   again->backend = plan.backend;
   return load(runtime, *again, device);

@@ -6,13 +6,14 @@
 namespace cubinet {
 namespace {
 
-// Published with the selection rules that FlashInfer merged in January 2026 (its pull request 2265), found on
-// B200 with 148 SMs. Their authors give no measurement; they are here as the default of that policy.
+// Published with the selection rules of FlashInfer's pull request 2265 (January 2026), measured on
+// B200 with 148 SMs. The authors publish no measurements. The values are the default of that
+// policy.
 constexpr TileCosts kB200 = {
     {2.2, 1.68, 1.48, 1.2, 1.0}, {1.32, 1.2, 1.08, 1.03, 1.0}, 128.0, "FlashInfer 2265, B200"};
 
-// 132 multiprocessors, 4.4 TB/s read by a streaming kernel. On another device the ratios hold as far as its
-// memory is as fast for its multiprocessors; the choice between splits needs no more.
+// 132 SMs, 4.4 TB/s read by a streaming kernel. The ratios hold on another device if its memory
+// bandwidth per SM is similar. The choice between splits needs only the ratios.
 constexpr TrafficCosts kH200 = {
     33.3e3,
     {70e3, 13.5e3},

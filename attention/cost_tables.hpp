@@ -11,18 +11,19 @@
 
 namespace cubinet {
 
-// What was measured on one device.
+// The constants measured on one device.
 template <class Costs>
 struct DeviceCosts {
   ComputeCapability device;
   Costs costs;
 };
 
-// All constants of the cost model: a measurement replaces a row, or adds one. The first row of a table serves
-// the devices that have none; each table has at least one.
+// All constants of the cost model. A measurement replaces or adds a row. The first row of a table
+// serves the devices without one; each table has at least one row.
 struct CostTables {
-  std::vector<DeviceCosts<TileCosts>> tiles;       // of published kernels
-  std::vector<DeviceCosts<TrafficCosts>> traffic;  // of our templates, and of whoever is not known by name
+  std::vector<DeviceCosts<TileCosts>> tiles;  // of published kernels
+  // Used for our templates and for unknown implementations.
+  std::vector<DeviceCosts<TrafficCosts>> traffic;
 };
 
 CostTables builtin_cost_tables();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMaximumSmCount = 65'535;
 
-// The multiprocessors of the full data centre part. Other capabilities come with several counts.
+// The SM count of the full data centre part. Other capabilities exist with several counts.
 struct UsualDevice {
   ComputeCapability capability;
   std::uint32_t sm_count;

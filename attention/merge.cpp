@@ -22,7 +22,7 @@ using kernel_templates::AttentionMergeParameters;
 using kernel_templates::AttentionMergePart;
 
 constexpr const char* kMergeTemplate = "attention_merge";
-constexpr std::uint32_t kMergeThreads = 256;  // of a block, as the template says
+constexpr std::uint32_t kMergeThreads = 256;  // threads of a block, as in the template
 constexpr std::uint32_t kColumnsOfLane = 8;
 constexpr std::uint32_t kMostColumns = 1U << 16U;
 constexpr std::uint32_t kMostHeads = 1U << 20U;
@@ -35,7 +35,7 @@ std::string name_of(DataType type) {
   return type <= DataType::uint64 ? std::string(to_string(type)) : std::to_string(static_cast<int>(type));
 }
 
-// The shortest text that is this number.
+// Returns the shortest text of this number.
 std::string text_of(double number) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
@@ -68,7 +68,7 @@ Result<void> check_merge(const AttentionMerge::Problem& problem) {
   return {};
 }
 
-// Lanes of a warp that share a row: a power of two.
+// Returns the lanes of a warp that share a row, a power of two.
 std::uint32_t row_lanes(const AttentionMerge::Problem& problem) {
   return std::bit_ceil(std::min(problem.head_dim / kColumnsOfLane, 32U));
 }
@@ -83,7 +83,7 @@ AttentionMergePart argument_of(const AttentionMerge::Part& part, const Attention
   return argument;
 }
 
-// Where a tensor of a merge lies.
+// A tensor of a merge with its memory range.
 struct Place {
   const char* name;
   const DeviceTensor& tensor;
@@ -98,7 +98,8 @@ struct Place {
     return tensor.address == other.tensor.address && shape.element_bits == other.shape.element_bits &&
            strides() == other.strides();
   }
-  // Rows that lie between the other's, by the same strides, share nothing.
+  // Returns whether two tensors overlap. Rows interleaved with the other's rows at the same strides
+  // do not overlap.
   bool shares_memory_with(const Place& other) const {
     const Place& low = tensor.address <= other.tensor.address ? *this : other;
     const Place& high = &low == this ? other : *this;
@@ -113,7 +114,8 @@ struct Place {
   }
 };
 
-// What is merged is written: it may be a part's, whose rows a lane reads before it writes them, or nobody's.
+// Returns an error if an output overlaps another tensor. If `may_be_the_same` is true, the output
+// may equal an input: a lane reads a row before it writes it.
 Result<void> check_disjoint(const Place& written, const Place& other, bool may_be_the_same) {
   if (may_be_the_same && written.is(other)) return {};
   if (!written.shares_memory_with(other)) return {};
@@ -128,7 +130,7 @@ struct AttentionMerge::Binding {
   Problem problem;
   std::shared_ptr<const Device> device;
   Function function;
-  AttentionMergeParameters prepared{};  // all that does not depend on a run
+  AttentionMergeParameters prepared{};  // the part that does not depend on a run
 
   Result<void> check(const Tensors& tensors, std::uint32_t tokens) const;
 };

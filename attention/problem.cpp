@@ -17,7 +17,8 @@ namespace cubinet {
 namespace {
 
 constexpr std::uint32_t kMaximumHeads = 65'535;
-constexpr double kLatentHeadDim = 192;  // 128 of a head and 64 of the rotation, before they are absorbed
+// 128 columns of a head and 64 rotated ones, before absorption.
+constexpr double kLatentHeadDim = 192;
 
 Error wrong(std::string_view field, std::uint64_t value, std::string_view allowed) {
   return Error{ErrorCode::invalid_argument,
@@ -93,17 +94,17 @@ Result<void> check_combinations(const AttentionProblem& problem) {
   return {};
 }
 
-// Kernels take it as fp32, the softmax scale times log2(e): one that is 0 or infinite there makes NaN of
-// every row.
+// Kernels take softmax_scale * log2(e) as fp32. If it became 0 or infinite there, every row would
+// be NaN.
 Result<void> check_scale(std::string_view field, double value) {
   constexpr double kLeast = std::numeric_limits<float>::min();
   constexpr double kMost = std::numeric_limits<float>::max() / 2;
-  if (value >= kLeast && value <= kMost) return {};  // no NaN
+  if (value >= kLeast && value <= kMost) return {};  // false for NaN
   return Error{ErrorCode::invalid_argument, std::string(field) + " is " + short_number(value) +
                                                 ": it must be finite and above 0, and so as fp32"};
 }
 
-// What the caller knows beside the shape.
+// Checks the members that do not belong to the shape.
 Result<void> check_knowledge(const AttentionProblem& problem) {
   CUBINET_TRY(check_scale("`AttentionProblem::softmax_scale`", problem.scale()));
   if (problem.soft_cap) CUBINET_TRY(check_scale("`AttentionProblem::soft_cap`", *problem.soft_cap));
@@ -125,7 +126,7 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
 }
 
 Result<void> check_append(const AttentionProblem& problem) {
-  constexpr std::uint32_t kVectorPair = 16;  // columns that a thread of the kernel takes
+  constexpr std::uint32_t kVectorPair = 16;  // columns per thread of the kernel
   const AttentionProblem::Append& append = *problem.append;
   if (problem.layout != QkvLayout::paged_kv || problem.is_mla_generation())
     return Error{ErrorCode::unsupported, "only a paged cache of K and of V is appended to"};

@@ -16,7 +16,7 @@ Error no_such_backend(std::string_view name, const AttentionBackends& backends) 
                "name one of " + names};
 }
 
-// What a plan that may only be looked at says to somebody who wants to launch.
+// Returns the decline for a caller who wants to launch a plan that cannot be launched.
 BackendDecline declined_launch(AttentionPlan plan, std::string_view backend) {
   const std::string what = plan.row.function_name.empty() ? std::string("a kernel that is assumed to exist")
                                                           : plan.row.function_name;
@@ -36,7 +36,7 @@ Result<void> check_request(const PlanRequest& request) {
                                                 request.device.capability.to_string()};
 }
 
-// The backends to ask, in order; of one that was named, that one.
+// Returns the backends to query in order, or only the one that was named.
 Result<std::vector<std::shared_ptr<const AttentionBackend>>> order_for(const PlanRequest& request,
                                                                        const AttentionBackends& backends,
                                                                        std::string& source) {

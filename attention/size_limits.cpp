@@ -60,7 +60,7 @@ Result<void> check_tensor_sizes(const AttentionProblem& problem) {
       check_size({"q", {batch, q_len, heads_q, columns_qk}, bits_of(problem.data_type_q), kFewerQueries}));
   CUBINET_TRY(
       check_size({"o", {batch, q_len, heads_q, columns_v}, bits_of(problem.data_type_o), kFewerQueries}));
-  // A row of the log-sum-exp has 32 bits, and a row of q no fewer.
+  // A row of the log-sum-exp has 32 bits, and a row of q at least as many.
   if (problem.mask == AttentionMask::custom)
     CUBINET_TRY(
         check_size({"mask", {batch, q_len, {"mask_words", problem.mask_words()}}, 32, kFewerQueries}));
@@ -70,9 +70,10 @@ Result<void> check_tensor_sizes(const AttentionProblem& problem) {
     CUBINET_TRY(check_size({"new_k", {batch, q_len, heads_kv, columns_qk}, bits, kFewerQueries}));
     CUBINET_TRY(check_size({"new_v", {batch, q_len, heads_kv, columns_v}, bits, kFewerQueries}));
   }
-  // The number of pages is not known. A page, and a row of the page table, are always small enough.
+  // The number of pages is unknown. A page, and a row of the page table, are always small enough.
   if (problem.layout == QkvLayout::paged_kv) return {};
-  // Sequences that are stored one behind the other may be shorter than kv_len: one of them must fit.
+  // Sequences that are stored one behind the other may be shorter than kv_len: only one of them
+  // must fit.
   const Factor sequences{"`AttentionProblem::batch`",
                          problem.layout == QkvLayout::separate_qkv ? 1 : problem.batch};
   const Factor kv_len{"`AttentionProblem::kv_len`", problem.kv_len};

@@ -9,10 +9,12 @@
 
 namespace cubinet {
 
-// The most bytes of a tensor or a workspace. No device addresses as much, and no size in bits wraps.
+// The most bytes of a tensor or a workspace. No device addresses as much, and no size in bits
+// overflows.
 inline constexpr std::uint64_t kLargestTensorBytes = std::uint64_t{1} << 56U;
 
-// CUDA's limits of a grid (CUDA Programming Guide, "Technical specifications per compute capability").
+// CUDA's limits of a grid (CUDA Programming Guide, "Technical specifications per compute
+// capability").
 inline constexpr std::uint64_t kMaximumGridX = 0x7fffffff;
 inline constexpr std::uint64_t kMaximumGridYz = 65'535;
 
@@ -22,11 +24,11 @@ inline constexpr std::uint64_t kLargestCount = std::numeric_limits<std::int32_t>
 // Returns a * b, or 2^64 - 1 if the product is larger.
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b);
 
-// Returns batch * q_len: the query tokens of all sequences at most.
+// Returns batch * q_len, the maximum number of query tokens of all sequences.
 std::uint64_t query_tokens(const AttentionProblem& problem);
 
-// Returns invalid_argument if a tensor of the problem is larger than kLargestTensorBytes. The message names
-// the tensor and the fields that it is the product of.
+// Returns invalid_argument if a tensor of the problem is larger than kLargestTensorBytes. The
+// message names the tensor and the fields that it is the product of.
 Result<void> check_tensor_sizes(const AttentionProblem& problem);
 
 }  // namespace cubinet

@@ -10,7 +10,7 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint64_t kElementsAScale = 16;  // that share the scale of a block
+constexpr std::uint64_t kElementsAScale = 16;  // elements that share the scale of a block
 
 Result<void> check_buffer(std::string_view name, const DeviceTensor& tensor, std::uint64_t bytes) {
   return bytes == 0 ? Result<void>{} : check_place(name, tensor, bytes, kWorkspaceAlignment);
@@ -52,12 +52,12 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
     : problem_(problem), workspace_(workspace), rules_(rules) {
   const bool paged = problem.layout == QkvLayout::paged_kv;
   const bool side_by_side = problem.layout == QkvLayout::separate_qkv;
-  // Of a pool, and of sequences side by side, nobody knows here how many pages or tokens there are: their
-  // numbers lie on the device.
+  // The number of pages of a pool, and the tokens of contiguous sequences, are known only on the
+  // device.
   const std::uint64_t outer = paged || side_by_side ? 1 : problem.batch;
   const std::uint64_t tokens = paged ? problem.tokens_per_page : problem.kv_len;
   const std::uint64_t sequences = problem.ragged_q ? 1 : problem.batch;
-  // The one pool of latent attention has the columns of both.
+  // The single pool of latent attention has the columns of both.
   const std::uint64_t columns = problem.is_mla_generation() ? problem.head_dim_qk : problem.head_dim_v;
   q_ = TensorShape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
   k_ = TensorShape::of({outer, tokens, problem.heads_kv}, problem.head_dim_qk, problem.data_type_k);
@@ -72,12 +72,12 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
   k_.counts_on_device[0] = v_.counts_on_device[0] = paged;
   o_.counts_on_device[1] = problem.ragged_q;
   pages_ = paged ? problem.pages_per_sequence() : 0;
-  // Whatever the sequences' own lengths are, a row is written for each token that they may have.
+  // Independent of the sequences' lengths, a row is written for each of the q_len tokens.
   lse_bytes_ = std::uint64_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float);
 }
 
-// A kernel that reads several tokens as one row finds them side by side, or reads what is no token of its
-// head.
+// Checks that tokens are contiguous if the kernel reads several as one row. Otherwise it would read
+// data of another head.
 Result<void> TensorChecks::check_tokens(std::string_view name, const DeviceTensor& tensor) const {
   if (rules_.kv_tokens_per_row == 1 || tensor.is_contiguous()) return {};
   const std::uint64_t columns = std::max(problem_.head_dim_qk, problem_.head_dim_v);
@@ -118,8 +118,8 @@ Result<void> TensorChecks::check_page_table(const DeviceTensor& table) const {
   return check_place("page_table", table, ((batch - 1) * stride + pages_) * sizeof(std::int32_t), kWordBytes);
 }
 
-// Checks what a kernel works out from the size of the pool, where it counts in 31 bits. The pages of K and V
-// alternate in its numbering, unless they are one pool.
+// Checks the values that a kernel with 31-bit counts derives from the size of the pool. The kernel
+// numbers the pages of K and V alternately unless they are one pool.
 Result<void> TensorChecks::check_pool(const AttentionTensors& tensors) const {
   if (!rules_.counts_in_31_bits) return {};
   for (const auto& [name, tensor] : {std::pair{"q", &tensors.q}, {"k", &tensors.k}, {"v", &tensors.v}}) {
@@ -137,7 +137,7 @@ Result<void> TensorChecks::check_pool(const AttentionTensors& tensors) const {
                                " pages, but the plan's kernel counts to " + std::to_string(most));
 }
 
-// What only some problems have.
+// Checks the tensors of optional features.
 Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const {
   if (problem_.sinks) {
     CUBINET_TRY(check_contiguous("sinks", tensors.sinks));
@@ -169,7 +169,7 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
   return {};
 }
 
-// What the append reads. What it writes is q, k and v.
+// Checks the inputs of the append. Its outputs are q, k and v.
 Result<void> TensorChecks::check_append(const AttentionTensors& tensors) const {
   const AttentionProblem::Append& append = *problem_.append;
   CUBINET_TRY(check_strided("new_k", tensors.new_k, new_k_));
@@ -219,7 +219,7 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
   return problem_.attends() ? check_attention(tensors) : Result<void>{};
 }
 
-// What attention reads and writes beside the cache.
+// Checks the inputs and outputs of attention except the cache.
 Result<void> TensorChecks::check_attention(const AttentionTensors& tensors) const {
   CUBINET_TRY(check_strided("q", tensors.q, q_));
   CUBINET_TRY(check_tokens("k", tensors.k));

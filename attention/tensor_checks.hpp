@@ -16,19 +16,19 @@ struct NamedTensor {
   std::string_view name;
   const DeviceTensor* tensor;
 };
-// All of them, those of address 0 included.
+// Returns all tensors, including those of address 0.
 inline constexpr std::size_t kAttentionTensors = 26;
 std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors& tensors);
 
-// Whether the tensors of a run fit the problem of a plan: what a kernel that met them would tell as a
-// misaligned or illegal address, which names nothing. Allocates only where something is wrong.
+// Checks that the tensors of a run fit the problem of a plan. Without it, a kernel would fail with
+// a misaligned or illegal address, which names no tensor. Allocates only for an error.
 class TensorChecks {
  public:
   TensorChecks() = default;
   TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace,
                const AttentionPlan::TensorRules& rules);
 
-  // invalid_argument that names the tensor, what it is and what it may be.
+  // Returns an error (invalid_argument) that names the tensor, its value and the allowed values.
   Result<void> check(const AttentionTensors& tensors) const;
 
  private:
@@ -42,7 +42,7 @@ class TensorChecks {
   TensorShape q_, k_, v_, o_;
   TensorShape new_q_, new_k_, new_v_;
   AttentionProblem problem_;
-  std::uint64_t pages_ = 0;  // of a sequence; 0: KV is not paged
+  std::uint64_t pages_ = 0;  // pages of a sequence; 0: KV is not paged
   std::uint64_t lse_bytes_ = 0;
   WorkspaceSizes workspace_;
   AttentionPlan::TensorRules rules_;

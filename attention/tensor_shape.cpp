@@ -43,7 +43,7 @@ std::uint64_t TensorShape::extent(const std::array<std::int64_t, 3>& strides) co
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (!is_stepped(i)) continue;
     const auto stride = static_cast<std::uint64_t>(strides[i]);
-    // A stride that would wrap reaches beyond all memory.
+    // A stride that would overflow exceeds all memory.
     if (stride > kLargestExtent / std::max<std::uint64_t>(sizes[i], 1)) return UINT64_MAX;
     elements += (sizes[i] - 1) * stride;
   }
@@ -54,7 +54,7 @@ bool TensorShape::overlaps(const std::array<std::int64_t, 3>& strides) const {
   std::array<std::size_t, 3> order = {0, 1, 2};
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
-  std::uint64_t inner = row;  // elements that a step has to pass
+  std::uint64_t inner = row;  // elements that a stride must exceed
   for (const std::size_t i : order) {
     if (!is_stepped(i)) continue;
     const auto stride = static_cast<std::uint64_t>(strides[i]);
@@ -77,7 +77,8 @@ Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, co
   return check_place(name, tensor, shape.extent(tensor.strides), kTensorAlignment);
 }
 
-// Of the output and of the cache, whose rows are each written once.
+// Checks that no two rows overlap. Used for the output and the cache, whose rows are each written
+// once.
 Result<void> check_distinct_rows(std::string_view name, const DeviceTensor& tensor,
                                  const TensorShape& shape) {
   CUBINET_TRY(check_strided(name, tensor, shape));

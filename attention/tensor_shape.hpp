@@ -11,39 +11,40 @@
 
 namespace cubinet {
 
-// No tensor has as many elements; below it no size in bits passes 2^63.
+// No tensor has this many elements. Below it no size in bits exceeds 2^63.
 inline constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 56U;
 inline constexpr std::uint64_t kTensorAlignment = 16;
 inline constexpr std::uint64_t kWordBytes = 4;
 
-// A tensor of the innermost row and three dimensions outside it, and what its contiguous strides would be.
+// A tensor with its innermost row and three outer dimensions, and its contiguous strides.
 struct TensorShape {
   std::array<std::uint64_t, 3> sizes = {1, 1, 1};
   std::uint64_t row = 1;  // elements
   std::uint32_t element_bits = 16;
   std::uint64_t contiguous_bytes = 0;
-  std::array<bool, 3> counts_on_device = {};  // whose size here is the least that it may be
+  // Dimensions whose size is known only on the device. `sizes` then has the minimum.
+  std::array<bool, 3> counts_on_device = {};
 
-  // Whether a stride is ever taken: that of one element may be anything.
+  // Returns whether the stride is used. The stride of a dimension of size 1 may be anything.
   bool is_stepped(std::size_t dimension) const {
     return sizes[dimension] != 1 || counts_on_device[dimension];
   }
   static TensorShape of(std::array<std::uint64_t, 3> sizes, std::uint64_t row, DataType type);
-  // Bytes from the first element to behind the last under these strides.
+  // Returns the bytes from the first element to the end of the last with these strides.
   std::uint64_t extent(const std::array<std::int64_t, 3>& strides) const;
-  // Whether two rows share elements; also said of rows that interleave, which nobody lays out.
-  // REQUIRES: strides that check_strided() takes.
+  // Returns whether two rows share elements. Also returns true for interleaved rows, a layout that
+  // is not used. REQUIRES: strides that check_strided() accepts.
   bool overlaps(const std::array<std::int64_t, 3>& strides) const;
 };
 
-// invalid_argument that names the tensor, what it is and what it may be. They allocate only where something
-// is wrong.
+// Return an error (invalid_argument) that names the tensor, its value and the allowed values.
+// Allocate only for an error.
 Error wrong_tensor(std::string_view name, const std::string& what);
 Result<void> check_place(std::string_view name, const DeviceTensor& tensor, std::uint64_t bytes,
                          std::uint64_t alignment);
 Result<void> check_contiguous(std::string_view name, const DeviceTensor& tensor);
 Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const TensorShape& shape);
-// Of what is written, each row once.
+// Checks a tensor that is written, each row once.
 Result<void> check_distinct_rows(std::string_view name, const DeviceTensor& tensor, const TensorShape& shape);
 
 }  // namespace cubinet

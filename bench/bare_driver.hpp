@@ -14,8 +14,8 @@ namespace cubinet::bench {
 
 struct BareDriverApi;
 
-// The driver with nothing around it: what cubinet's loading and launching are compared with. Uses the
-// device's primary context, current for the thread that opened it.
+// The bare driver, the baseline of cubinet's loading and launching. Uses the device's primary
+// context, current for the thread that opened it.
 class BareDriver {
  public:
   static Result<BareDriver> open(int device);
@@ -31,7 +31,7 @@ class BareDriver {
   int version_ = 0;
 };
 
-// Each with the CUDA version whose signature is meant, as the driver hands it out.
+// The driver's functions, each in the version of the given CUDA release.
 struct BareDriverApi {
   PFN_cuInit_v2000 init;
   PFN_cuDriverGetVersion_v2020 driver_get_version;
@@ -47,11 +47,11 @@ struct BareDriverApi {
   PFN_cuLaunchKernelEx_v11060 launch_kernel_ex;
 };
 
-// driver, with the function's name, unless `result` is CUDA_SUCCESS.
+// Returns an error (driver) with the function's name unless `result` is CUDA_SUCCESS.
 Result<void> check(CUresult result, const char* function);
 
-// A cubin loaded by the driver alone. cuLibraryLoadData, then cuLibraryGetKernel and cuKernelGetFunction for
-// each entry point; `function` is the first one's.
+// A cubin loaded by the driver alone: cuLibraryLoadData, then cuLibraryGetKernel and
+// cuKernelGetFunction for each entry point. `function` is the first one's.
 struct BareKernel {
   CUlibrary library = nullptr;
   CUfunction function = nullptr;

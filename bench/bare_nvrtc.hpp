@@ -15,15 +15,16 @@ namespace cubinet::bench {
 struct BareProgram {
   std::string name;
   std::string source;
-  std::map<std::string, std::string, std::less<>> headers;  // by the name that the source includes
+  std::map<std::string, std::string, std::less<>> headers;  // by the name in the source's #include
   std::vector<std::string> options;
 };
 
-// NVRTC with nothing around it: what cubinet's compilation is compared with.
+// Bare NVRTC, the baseline of cubinet's compilation.
 class BareNvrtc {
  public:
   static Result<BareNvrtc> open(const std::filesystem::path& library);
-  // From nvrtcCreateProgram to the cubin in memory. compile_failed holds the log.
+  // Compiles from nvrtcCreateProgram to the cubin in memory. Returns an error (compile_failed) with
+  // the log.
   Result<Bytes> compile(const BareProgram& program) const;
 
  private:

@@ -78,7 +78,8 @@ Result<double> BareSqlite::scan() const {
   const double start = now_seconds();
   const Statement statement = prepare(database_.get(), "SELECT * FROM kernels");
   if (statement == nullptr) return failed("the table cannot be read");
-  // The types are those of the first row: asking for each of every row would make the scan dearer than it is.
+  // The types of the first row. Querying them for each row would make the scan slower than
+  // necessary.
   std::vector<bool> integers;
   std::uint64_t sum = 0;
   while (sqlite3_step(statement.get()) == SQLITE_ROW) {

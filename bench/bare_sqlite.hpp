@@ -12,13 +12,12 @@
 
 namespace cubinet::bench {
 
-// A table of kernel rows in SQLite, a column for each of theirs, with nothing around it: what keeping rows is
-// compared with.
+// A plain SQLite table of kernel rows with one column for each field, the baseline of keeping rows.
 class BareSqlite {
  public:
   static Result<BareSqlite> create(const std::filesystem::path& file, std::span<const KernelRow> rows);
-  // Seconds that reading every column of every row takes, each as what it is, and nothing made of them: what
-  // nobody who keeps rows in SQLite can do without. The connection is open already.
+  // Returns the seconds for reading every column of every row in its type, without using the
+  // values: the minimum for anyone who keeps rows in SQLite. The connection is open already.
   Result<double> scan() const;
 
  private:

@@ -11,13 +11,14 @@ namespace {
 
 constexpr std::size_t kFewKernels = 100;
 constexpr std::size_t kManyKernels = 23000;
-// Of the first kFewKernels kernels of both, which alone are fetched; the others' size does not matter to
-// them, and where packing would take minutes they have the images of the first.
+// The image size of the first kFewKernels kernels of both bundles, which are the only ones that are
+// fetched. The size of the others does not affect them. If packing would take minutes, the others
+// have the images of the first.
 constexpr std::size_t kImageBytes = std::size_t{128} << 10;
 constexpr std::size_t kOtherImageBytes = std::size_t{4} << 10;
-constexpr std::size_t kFetched = 32;  // a pass
+constexpr std::size_t kFetched = 32;  // in one pass
 
-// As large an identity as a published kernel's, and a row.
+// Returns a kernel with an identity as large as a published kernel's, and a row.
 Cubin kernel_of(std::size_t number, BundleProfile profile) {
   KernelSpec spec;
   spec.name = "bench_bundle";
@@ -55,7 +56,7 @@ Result<Bundles> write_bundles(const Settings& settings, BundleProfile profile) {
   std::vector<Cubin> cubins;
   for (std::size_t i = 0; i < kManyKernels; ++i) {
     cubins.push_back(kernel_of(i, profile));
-    // Held once.
+    // Shared to save memory.
     if (profile != BundleProfile::plain && i >= kFewKernels)
       cubins.back().image = cubins[i % kFewKernels].image;
     if (cubins.size() == kFewKernels)
@@ -67,7 +68,8 @@ Result<Bundles> write_bundles(const Settings& settings, BundleProfile profile) {
   return bundles;
 }
 
-// Mean seconds to open the bundle, find one kernel and have its image verified, each time anew.
+// Returns the mean seconds to open the bundle, find one kernel and load its verified image, each
+// time anew.
 Result<double> fetch_pass(const std::filesystem::path& path, const std::vector<KernelId>& kernels) {
   const double start = now_seconds();
   for (const KernelId& kernel : kernels) {
@@ -79,7 +81,7 @@ Result<double> fetch_pass(const std::filesystem::path& path, const std::vector<K
   return (now_seconds() - start) / static_cast<double>(kernels.size());
 }
 
-// The same of a bundle that is open and has been asked once, which reads the dictionary.
+// Returns the same for an open bundle after one load, which reads the dictionary.
 Result<double> later_pass(const std::filesystem::path& path, const std::vector<KernelId>& kernels) {
   CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(path));
   double start = 0;

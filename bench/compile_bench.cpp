@@ -24,8 +24,8 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-// What cubinet gives NVRTC for this request: the same source, headers and options. The record leaves out the
-// options that do not change the code; that the images are equal shows that nothing else is missing.
+// Returns the source, headers and options that cubinet passes to NVRTC for this request. The record
+// omits options that do not change the code. Equal images show that nothing else is missing.
 Result<BareProgram> bare_program(const CompileRequest& request, const CubinRecord& record) {
   CUBINET_TRY_ASSIGN(const std::string parameters, request.kernel_template->parameters_header(request.spec));
   BareProgram program{request.kernel_template->name() + ".cu", request.kernel_template->source(),
@@ -108,8 +108,8 @@ class CompileCase {
     return now_seconds() - start;
   }
 
-  // The look-up, the lock, and the durable publication are in it; NVRTC is in the process already. A home's
-  // own making is apart: it happens once on a machine.
+  // Includes the lookup, the lock and the durable publication. NVRTC is loaded already. Creating a
+  // home is excluded, because it happens once per machine.
   enum class Clock { from_create, from_request };
   Result<double> runtime_once(const KernelSpec& asked, SmTarget target, Clock clock) const {
     const std::filesystem::path home = fresh_path(settings_, "home");

@@ -39,7 +39,7 @@ constexpr ElementType element_type(const char* name) {
           get<T>};
 }
 
-// numpy's names.
+// Finds a type by numpy's name.
 const ElementType* find_type(const std::string& name) {
   static constexpr ElementType kTypes[] = {
       element_type<float>("float32"),      element_type<double>("float64"),
@@ -58,8 +58,8 @@ const ElementType* find_type(const std::string& name) {
 struct Argument {
   const ElementType* type = nullptr;
   Bytes bytes;
-  std::vector<DeviceBuffer> buffer;  // of an array: one
-  std::vector<double> expected;      // what it holds afterwards; empty: it is not looked at
+  std::vector<DeviceBuffer> buffer;  // one buffer for an array
+  std::vector<double> expected;      // Expected content afterwards. Empty: it is not compared.
   double tolerance = 0;
   std::uint64_t address = 0;
 };

@@ -14,11 +14,11 @@
 namespace cubinet::bench {
 namespace {
 
-constexpr double kTolerance = 1e-2;  // ||o - ref|| / ||ref|| of every row, bf16 output
+constexpr double kTolerance = 1e-2;  // ||o - ref|| / ||ref|| of every row, with bf16 output
 constexpr std::uint64_t kSeed = 20261121;
 
-// Beside the borders of a page and of a split from the longest length down, and where nearly or really
-// nothing is left.
+// Returns lengths beside the borders of a page and of a split, from the longest length down, and
+// lengths near and at 0.
 std::vector<std::int32_t> further_lengths(const AttentionProblem& problem) {
   const auto longest = static_cast<std::int32_t>(problem.kv_len);
   const auto page = static_cast<std::int32_t>(problem.tokens_per_page);
@@ -28,7 +28,7 @@ std::vector<std::int32_t> further_lengths(const AttentionProblem& problem) {
   return lengths;
 }
 
-// The ways to the kernels: each a Runtime and what it takes to have them.
+// A path to the kernels: a Runtime and the work until it has them.
 struct Path {
   const char* name;
   KernelSource expected;
@@ -36,7 +36,7 @@ struct Path {
   BoundAttention attention;
 };
 
-// REQUIRES: a plan of our templates.
+// Returns the specification of a plan. REQUIRES: a plan of our templates.
 const KernelSpec& specification_of(const AttentionPlan& plan) {
   return std::get<KernelSpec>(plan.steps.front().kernel);
 }
@@ -76,7 +76,7 @@ class DecodeBench {
       row["paths"][path.name] = judge(error);
       row["paths"][path.name]["to_launchable_us"] = path.seconds * 1e6;
     }
-    // A batch of one has room for one border only, and it is the one that is split.
+    // A batch of one tests one border at a time, and its KV is split.
     if (problem.batch == 1) return check_further_lengths(problem, paths.back().attention, row);
     return {};
   }
@@ -87,7 +87,7 @@ class DecodeBench {
     AttentionDeviation worst;
     for (const std::int32_t length : lengths) {
       CUBINET_TRY_ASSIGN(const AttentionInputs inputs, make_attention_inputs(problem, {length}, kSeed));
-      // The plan is made of the problem alone: the same for every length.
+      // The plan depends on the problem alone and serves every length.
       CUBINET_TRY_ASSIGN(const TensorBuffers buffers,
                          TensorBuffers::create(device_, problem, inputs, attention.plan().workspace));
       CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs));
@@ -100,7 +100,7 @@ class DecodeBench {
     return {};
   }
 
-  // JSON has no infinity.
+  // Returns text for infinity, which JSON lacks.
   static nlohmann::json finite_or_text(double value) {
     if (std::isfinite(value)) return value;
     return "not finite";
@@ -130,7 +130,7 @@ class DecodeBench {
     return paths;
   }
 
-  // A new Runtime and its first request; leaves the Runtime in `runtime`.
+  // Creates a new Runtime and makes its first request. Stores the Runtime in `runtime`.
   Result<Path> walk(const char* name, KernelSource expected, const std::filesystem::path& home,
                     const std::vector<std::filesystem::path>& bundles, const AttentionPlan& plan,
                     std::shared_ptr<Runtime>& runtime) {
@@ -150,7 +150,8 @@ class DecodeBench {
 
   Result<AttentionDeviation> run_compared(const BoundAttention& attention, const TensorBuffers& buffers,
                                           const AttentionOutputs& reference) const {
-    // A sanitizer that looks for reads of uninitialised memory must not be fed a written workspace.
+    // The scratch buffer stays unwritten for a sanitizer that detects reads of uninitialised
+    // memory.
     CUBINET_TRY(buffers.poison(/*scratch=*/options_.time));
     CUBINET_TRY(attention.run(buffers.tensors(), stream_.handle()));
     CUBINET_TRY(stream_.synchronize());
@@ -159,7 +160,7 @@ class DecodeBench {
     return compare_attention(attention.plan().request.problem, reference, output, lse);
   }
 
-  // The errors as JSON; notes whether they are within tolerance.
+  // Returns the errors as JSON and records whether they are within tolerance.
   nlohmann::json judge(const AttentionDeviation& error) {
     const bool within = error.worst_row < kTolerance && error.worst_lse < kTolerance;
     all_within_tolerance_ = all_within_tolerance_ && within;

@@ -34,7 +34,7 @@ std::vector<NamedProblem> llama_problems() {
 
 std::vector<NamedProblem> small_problems() {
   std::vector<NamedProblem> problems;
-  // `change` makes of eight groups of eight heads what the name says.
+  // `change` modifies a problem of eight groups of eight heads as the name says.
   const auto add = [&](const char* name, AttentionProblem problem, const auto& change) {
     change(problem);
     problems.push_back({name, std::move(problem)});
@@ -79,7 +79,7 @@ std::vector<NamedProblem> small_problems() {
   add("latent, 16 rows, e4m3", llama(3, 170, 64), latent(16, DataType::e4m3));
   add("latent, 64 rows", llama(3, 170, 64), latent(64));
   add("latent, 128 rows, e4m3", llama(2, 170, 32), latent(128, DataType::e4m3));
-  // What Hopper's own kernels of latent attention leave to the portable one.
+  // Problems that Hopper's own kernels of latent attention leave to the portable one.
   add("soft cap, latent", llama(3, 170, 64), [&](AttentionProblem& p) {
     latent(16)(p);
     p.soft_cap = 30.0;

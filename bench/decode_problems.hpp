@@ -16,13 +16,14 @@ struct NamedProblem {
   AttentionProblem problem;
 };
 
-// Llama-3-70B's attention (64 query and 8 KV heads of 128, bf16) at batch 1, 16, 64, KV 4096 and 16384, page
-// 16 and 64.
+// Returns Llama-3-70B's attention (64 query and 8 KV heads of 128, bf16) at batch 1, 16, 64, KV
+// 4096 and 16384, page 16 and 64.
 std::vector<NamedProblem> llama_problems();
-// Small problems of every shape that the kernel distinguishes, for a sanitizer's pace.
+// Returns small problems of every shape that the kernel distinguishes, fast enough for a sanitizer.
 std::vector<NamedProblem> small_problems();
 
-// By our templates, without a look at what exists: a benchmark compiles what it measures.
+// Plans with our templates, independent of existing builds: a benchmark compiles the kernels that
+// it measures.
 Result<AttentionPlan> plan_decode_on(const Device& device, const AttentionProblem& problem,
                                      std::optional<std::uint32_t> splits = std::nullopt);
 

@@ -10,13 +10,13 @@
 
 namespace cubinet::bench {
 
-// Every sequence at its full length.
+// Returns inputs with every sequence at its full length.
 Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem);
 
-// One problem in runs that read KV caches in turn, so that none finds its own in the L2.
+// Runs of one problem that read several KV caches in turn, so that none finds its data in the L2.
 class TimedDecode {
  public:
-  // REQUIRES: inputs of the plan's problem.
+  // Creates the runs. REQUIRES: inputs of the plan's problem.
   static Result<TimedDecode> create(const std::shared_ptr<const Device>& device, Runtime& runtime,
                                     const AttentionPlan& plan, const AttentionInputs& inputs);
   Result<double> seconds_a_call() const;

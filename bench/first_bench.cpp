@@ -8,9 +8,9 @@
 
 namespace cubinet::bench {
 
-// The context exists before the clock starts, as it does for the peers, whose framework creates it. The clock
-// covers all of cubinet: opening home and bundles, finding and loading NVRTC, compiling, publishing, loading,
-// and the look-up of both kernels of the operation.
+// The context exists before the clock starts, as for the peers, whose framework creates it. All of
+// cubinet's work follows: opening home and bundles, finding and loading NVRTC, compiling,
+// publishing, loading, and looking up every kernel of the operation.
 Result<void> bench_first(const Settings& settings, const FirstOptions& options) {
   const double process_start = now_seconds();
   CUBINET_TRY_ASSIGN(const std::shared_ptr<const Driver> driver, Driver::open());

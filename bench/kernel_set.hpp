@@ -13,19 +13,19 @@
 
 namespace cubinet::bench {
 
-// What every benchmark is told.
+// The settings of all benchmarks.
 struct Settings {
   int device = 0;
   int rounds = 7;
   CompilerSearch compiler;
-  std::filesystem::path scratch;  // an existing folder of this run's own
+  std::filesystem::path scratch;  // an existing folder that only this run uses
   std::string commit;
   std::filesystem::path output;  // empty: stdout
 };
 
-// The catalogue of the library and two templates of nearly empty kernels: bench_struct takes one structure of
-// the size of attention_decode's, bench_arguments takes 16 arguments. Their `variant` makes as many different
-// kernels as wanted.
+// Returns the library's catalogue and two templates of nearly empty kernels: bench_struct takes one
+// structure of the size of attention_decode's, bench_arguments takes 16 arguments. Each value of
+// `variant` is a different kernel.
 Result<TemplateCatalog> bench_templates();
 
 struct BenchStruct {
@@ -40,15 +40,16 @@ KernelSpec combine_spec(int head_dim);
 KernelSpec rms_norm_spec(int hidden_size);
 KernelSpec small_spec(const char* template_name, int variant);
 
-// For a Runtime over a home, where a path is given, and bundles, with the bench's templates.
+// Returns options for a Runtime over a home, if a path is given, and bundles, with the bench's
+// templates.
 Result<RuntimeOptions> runtime_options(const Settings& settings, const std::filesystem::path& home,
                                        const std::vector<std::filesystem::path>& bundles = {});
 
-// The target that a device's kernels are built for: its best. Without a driver sm_90a, so that compiling can
-// be measured anywhere.
+// Returns the best target of a device. Without a driver it is sm_90a, so that compilation can be
+// measured anywhere.
 SmTarget best_target(int device);
 
-// A folder of a unique name under the settings' scratch; not created.
+// Returns a unique path under the settings' scratch folder. Does not create it.
 std::filesystem::path fresh_path(const Settings& settings, const std::string& stem);
 
 }  // namespace cubinet::bench

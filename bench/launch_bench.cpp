@@ -13,7 +13,8 @@
 namespace cubinet::bench {
 namespace {
 
-// Bare errors are turned into an Error out of the loop's way, so that the loop holds the driver's call alone.
+// Turns driver errors into an Error outside of the loop, so that the loop contains only the
+// driver's call.
 template <class... Arguments>
 Result<double> time_bare(const BareDriverApi& api, CUfunction function, const Arguments&... arguments) {
   double seconds = 0;
@@ -68,12 +69,13 @@ Result<void> add_case(const Settings& settings, const std::shared_ptr<Runtime>& 
   nlohmann::json row = report.rounds_row(measured.name, rounds, "ns");
   Report::add_ratio(row, rounds, 1, 0, 1.10);
   Report::add_ratio(row, rounds, 2, 0, std::nullopt);
-  Report::add_ratio(row, rounds, 3, 0, std::nullopt);  // the spread of one thing measured twice
+  // the spread of two measurements of the same thing
+  Report::add_ratio(row, rounds, 3, 0, std::nullopt);
   report.add(std::move(row));
   return {};
 }
 
-// Seconds a look-up, as one thread sees it, with `threads` of them at work on the same kernels.
+// Returns the seconds per lookup of one thread while `threads` threads look up the same kernels.
 Result<double> time_look_ups(unsigned threads, const std::function<Result<Function>(int)>& look_up) {
   constexpr int kLookUps = 100000;
   std::vector<double> seconds(threads, 0);
@@ -144,7 +146,7 @@ Result<LaunchCase> prepare_case(const Settings& settings, Runtime& runtime, cons
   return prepared;
 }
 
-// A step of a plan as the driver takes it, with its argument written.
+// A step of a plan as the driver's arguments, with its kernel argument written.
 struct BareStep {
   CUfunction function = nullptr;
   CUlaunchAttribute programmatic{};
@@ -177,7 +179,7 @@ std::vector<BareStep> bare_steps(const BoundAttention& attention, const Attentio
   return steps;
 }
 
-// run() of attention beside the same kernels launched by the driver alone.
+// Measures run() of attention beside launches of the same kernels by the driver alone.
 Result<void> add_attention(const Settings& settings, Runtime& runtime, const BareDriverApi& api,
                            std::uint32_t splits, Report& report) {
   AttentionProblem problem;
@@ -210,7 +212,8 @@ Result<void> add_attention(const Settings& settings, Runtime& runtime, const Bar
   nlohmann::json row =
       report.rounds_row("attention, " + std::to_string(steps.size()) + " kernels", rounds, "ns");
   Report::add_ratio(row, rounds, 1, 0, std::nullopt);
-  Report::add_ratio(row, rounds, 2, 0, std::nullopt);  // the spread of one thing measured twice
+  // the spread of two measurements of the same thing
+  Report::add_ratio(row, rounds, 2, 0, std::nullopt);
   report.add(std::move(row));
   return {};
 }
@@ -232,7 +235,7 @@ Result<void> bench_launch(const Settings& settings, const LaunchOptions& options
   constexpr int* kNone = nullptr;
   CUBINET_TRY(add_case(settings, runtime, driver.api(), arguments, report, kNone, kNone, kNone, kNone, kNone,
                        kNone, kNone, kNone, 1, 2, 3, 4, 5, 6, 7, 8));
-  // Few pieces of a tile are reduced by the kernel itself, eight by a second one.
+  // The kernel itself combines a few splits of a tile. A second kernel combines eight.
   for (const std::uint32_t splits : {1U, 8U})
     CUBINET_TRY(add_attention(settings, *runtime, driver.api(), splits, report));
   CUBINET_TRY(add_published(settings, *runtime, driver.api(), report));

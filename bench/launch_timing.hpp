@@ -6,12 +6,12 @@
 
 namespace cubinet::bench {
 
-// A batch fits the driver's launch queue, and is waited for before the next: no launch is measured waiting
-// for room in a full queue.
+// A batch fits the driver's launch queue and completes before the next begins, so no launch waits
+// for a full queue.
 inline constexpr int kLaunchesOfBatch = 256;
 inline constexpr int kBatchesOfRound = 40;
 
-// Seconds a launch; `launch` returns what a call of it returns.
+// Returns the seconds per launch. `launch` returns the result of its call.
 template <class Launch>
 Result<double> time_launches(const BareDriverApi& api, Launch&& launch) {
   double seconds = 0;

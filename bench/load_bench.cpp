@@ -12,8 +12,8 @@
 namespace cubinet::bench {
 namespace {
 
-// Kernels of about one size: a pass takes the mean over them, since one hit is too short for a clock and the
-// second hit of one kernel would come from the process cache.
+// Kernels of about one size. A pass takes the mean over them, because one hit is too short to time
+// and the second hit of one kernel comes from the process cache.
 struct KernelClass {
   std::string name;
   std::vector<KernelSpec> specs;
@@ -69,7 +69,7 @@ Result<RuntimeOptions> warm_options(const Settings& settings, const Warm& store,
   return options;
 }
 
-// Mean seconds of a hit over the class in a fresh Runtime whose index is open.
+// Returns the mean seconds of a hit over the class in a fresh Runtime whose index is open.
 Result<double> cubinet_pass(const Settings& settings, const Warm& store, const KernelClass& group,
                             Layer layer) {
   CUBINET_TRY_ASSIGN(RuntimeOptions options, warm_options(settings, store, layer));
@@ -79,7 +79,7 @@ Result<double> cubinet_pass(const Settings& settings, const Warm& store, const K
     CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->prepare(spec));
   }
   CUBINET_TRY(runtime->function(store.primer, settings.device));
-  // The template's own first fingerprint hashes its source; later ones look it up.
+  // A template's first fingerprint hashes its source; later ones look it up.
   if (group.specs.front().name != store.primer.name) {
     CUBINET_TRY(runtime->function(*prepared.back(), settings.device));
     prepared.pop_back();
@@ -139,8 +139,8 @@ Result<void> look_up(Home& registry, const Cubin& cubin) {
   return {};
 }
 
-// The parts of a hit, each alone: what the fingerprint, a kernel's first look-up in a process (a hit's) and a
-// later one, the file and the digest cost.
+// Measures the parts of a hit separately: the fingerprint, a kernel's first lookup in a process (a
+// hit's) and a later one, the file, and the digest.
 Result<void> add_parts(const Settings& settings, const Warm& store, const KernelClass& group,
                        Report& report) {
   HomeOptions options;
@@ -187,7 +187,7 @@ Result<void> add_parts(const Settings& settings, const Warm& store, const Kernel
   return {};
 }
 
-// The loader's checks beside the driver's own work, the verified bytes in memory.
+// Measures the loader's checks in addition to the driver's own work, with verified bytes in memory.
 Result<double> loader_pass(const std::shared_ptr<const Device>& device, const KernelClass& group) {
   std::vector<std::shared_ptr<const Module>> loaded(group.cubins.size());
   const double start = now_seconds();
@@ -220,7 +220,7 @@ Result<void> add_class(const Settings& settings, const Warm& store, const Kernel
   Report::add_ratio(row, rounds, 0, 2, std::nullopt);
   Report::add_ratio(row, rounds, 1, 2, std::nullopt);
   Report::add_ratio(row, rounds, 4, 2, std::nullopt);
-  // The goal leaves the digest out: it is stated apart.
+  // The goal excludes the digest, which is reported separately.
   std::vector<std::vector<double>> without(3);
   for (std::size_t round = 0; round < rounds.seconds(0).size(); ++round) {
     without[0].push_back(rounds.seconds(0)[round] - rounds.seconds(3)[round]);
@@ -235,7 +235,7 @@ Result<void> add_class(const Settings& settings, const Warm& store, const Kernel
   return {};
 }
 
-// The first hit of a Runtime opens the index and finds the compiler.
+// Measures the first hit of a Runtime, which opens the index and finds the compiler.
 Result<void> add_first_hit(const Settings& settings, const Warm& store, Report& report) {
   const auto first = [&](Layer layer) {
     return [&settings, &store, layer]() -> Result<double> {
@@ -257,7 +257,7 @@ Result<void> add_first_hit(const Settings& settings, const Warm& store, Report& 
 
 Result<void> bench_load(const Settings& settings, Report& report) {
   CUBINET_TRY_ASSIGN(const Warm store, fill(settings));
-  // The parts need no GPU: they are measured where there is none, too.
+  // The parts need no GPU, so they are measured without one, too.
   for (const KernelClass& group : store.classes)
     CUBINET_TRY(add_parts(settings, store, group, report));
   const Result<BareDriver> driver = BareDriver::open(settings.device);
@@ -265,7 +265,7 @@ Result<void> bench_load(const Settings& settings, Report& report) {
     report.set("skipped", "loading: " + driver.error().to_line());
     return {};
   }
-  // Both sides use the primary context, retained for the length of the run.
+  // Both sides use the primary context, retained during the run.
   CUBINET_TRY_ASSIGN(RuntimeOptions options, warm_options(settings, store, Layer::registry));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> holder, Runtime::create(std::move(options)));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, holder->device(settings.device));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cubinet_bench: one verb a benchmark. docs/benchmarks.md says what each measures and how to run them all.
+// cubinet_bench has one verb per benchmark. docs/benchmarks.md describes the measurements and how
+// to run them all.
 #include "benchmarks.hpp"
 
 #include <CLI/CLI.hpp>
@@ -15,7 +16,7 @@ namespace {
 using namespace cubinet;
 using namespace cubinet::bench;
 
-// Removed with everything in it when the run ends.
+// A folder that is removed with its content when the run ends.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::filesystem::path& parent)
@@ -40,7 +41,7 @@ Result<void> with_report(const char* name, const Settings& settings,
   Report report(name, settings.commit, settings.device);
   const Result<void> outcome = benchmark(report);
   if (!outcome) report.set("error", outcome.error().to_line());
-  // What was measured before an error is kept.
+  // Measurements made before an error are kept.
   const Result<void> written = report.write(settings.output);
   return outcome ? written : outcome;
 }
@@ -166,7 +167,7 @@ int run(int count, char** values) {
 }  // namespace
 
 int main(int count, char** values) {
-  // Cold rows are cold: neither the driver nor NVRTC keeps what it compiled.
+  // Neither the driver nor NVRTC may cache compiled code, so that cold rows are cold.
   setenv("CUDA_CACHE_DISABLE", "1", 1);
   try {
     return run(count, values);

@@ -11,12 +11,12 @@
 namespace cubinet::bench {
 namespace {
 
-constexpr std::size_t kUnpacked = 500;  // images a round
-// Six minutes of two cores.
+constexpr std::size_t kUnpacked = 500;  // images per round
+// Six minutes on two cores.
 constexpr double kPackingGoal = 720;
 constexpr double kMegabyte = 1e6;
 
-// Of all threads.
+// Returns the processor time of all threads.
 double processor_seconds() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -26,7 +26,7 @@ double processor_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-// Named as the file is, which is what puts those that are alike side by side.
+// Returns a cubin named after its file, so that similar ones are adjacent.
 Result<Cubin> published_cubin(const std::filesystem::path& path) {
   CUBINET_TRY_ASSIGN(Bytes image, posix_file_system()->read(path, kMaximumImageBytes));
   KernelSpec spec;
@@ -58,7 +58,7 @@ Result<std::vector<Cubin>> published_cubins(const std::filesystem::path& folder)
   return cubins;
 }
 
-// Every so-many-th, so that all kinds are among them.
+// Processes every n-th cubin, so that all kinds are included.
 template <class Work>
 Result<double> each_of(const std::vector<Cubin>& cubins, const Work& work) {
   const std::size_t step = std::max<std::size_t>(1, cubins.size() / kUnpacked);
@@ -82,7 +82,7 @@ Result<nlohmann::json> unpacking_row(const Settings& settings, const Report& rep
   CUBINET_TRY_ASSIGN(const Rounds both, run_rounds({{"", [&] { return each_of(cubins, fetch); }},
                                                     {"", [&] { return each_of(cubins, hash); }}},
                                                    settings.rounds));
-  // What is fetched is hashed too: packed, and unpacked.
+  // Fetched bytes are hashed too, packed and unpacked.
   std::vector<double> unpacking = both.seconds(0);
   for (std::size_t i = 0; i < unpacking.size(); ++i)
     unpacking[i] -= both.seconds(1)[i];

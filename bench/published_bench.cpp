@@ -16,8 +16,8 @@ using test::StandInHome;
 
 constexpr ComputeCapability kStandInDevice{9, 0};
 constexpr std::uint16_t kTile = 8;
-// Tensors that were not seen before are told from others by their strides, which a tensor that the problem
-// does not have is not asked for.
+// New tensors differ from earlier ones in the strides of a tensor that the problem does not have,
+// so they are not checked.
 constexpr std::int64_t kManyTensors = 4096;
 
 AttentionProblem short_problem() {
@@ -42,7 +42,7 @@ Result<BoundAttention> bind_published(const Settings& settings, const StandInHom
   return BoundAttention::bind(*home.runtime(), plan, settings.device);
 }
 
-// What only one of the two has to be given is given to both.
+// Fills in the tensors that either of the two needs, for both.
 Result<TensorBuffers> buffers_of(const std::shared_ptr<const Device>& device, const AttentionProblem& problem,
                                  const BoundAttention& attention) {
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
@@ -94,7 +94,8 @@ Result<void> add_published(const Settings& settings, Runtime& runtime, const Bar
   row["kernels"] = {{"published", published.functions().size()}, {"template", ours.functions().size()}};
   Report::add_ratio(row, rounds, 1, 0, 1.3);
   Report::add_ratio(row, rounds, 2, 0, std::nullopt);
-  Report::add_ratio(row, rounds, 3, 0, std::nullopt);  // the spread of one thing measured twice
+  // the spread of two measurements of the same thing
+  Report::add_ratio(row, rounds, 3, 0, std::nullopt);
   report.add(std::move(row));
   return {};
 }

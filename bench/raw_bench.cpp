@@ -25,8 +25,8 @@ Result<RawProgram> read_raw_program(const std::filesystem::path& path) {
 
 namespace {
 
-// As a user of NVRTC would: the library opened, the source compiled with its flags, the toolkit's folders
-// searched.
+// Compiles like a user of NVRTC: opens the library, uses the source's flags and searches the
+// toolkit's folders.
 Result<nlohmann::json> compile_bare(const Settings& settings, const RawProgram& raw) {
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Compiler> compiler, Compiler::open(settings.compiler));
   const std::filesystem::path toolkit = settings.compiler.toolkit_roots.front();
@@ -49,7 +49,7 @@ Result<nlohmann::json> compile_ours(const Settings& settings, const RawProgram& 
                                     const RawOptions& options) {
   std::shared_ptr<const Device> device;
   if (options.load) {
-    // The context is there before the clock starts, as it is for the peers, and until it stops.
+    // As for the peers, the context exists before the clock starts and until it stops.
     CUBINET_TRY_ASSIGN(const std::shared_ptr<const Driver> driver, Driver::open());
     CUBINET_TRY_ASSIGN(device, Device::open(driver, settings.device));
     CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());

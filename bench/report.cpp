@@ -36,7 +36,8 @@ std::string processor_name() {
   return "unknown";
 }
 
-// The driver's own version (580.159.04); cuDriverGetVersion only tells the CUDA version that it implements.
+// Returns the driver's own version (580.159.04). cuDriverGetVersion returns only the CUDA version
+// that it implements.
 std::optional<std::string> display_driver_version() {
   Result<DynamicLibrary> library = DynamicLibrary::open("libnvidia-ml.so.1");
   if (!library) return std::nullopt;
@@ -111,7 +112,7 @@ void Report::add_ratio(json& row, const Rounds& rounds, std::size_t numerator, s
 }
 
 Result<void> Report::write(const std::filesystem::path& path) const {
-  // A row is a line: readable as it is, and a new run shows as few changed lines.
+  // One row per line: readable, and a new run changes few lines.
   std::string text = "{\n";
   for (const auto& [name, value] : document_.items()) {
     if (name != "rows") text += json(name).dump() + ": " + value.dump() + ",\n";

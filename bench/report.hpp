@@ -13,24 +13,24 @@
 
 namespace cubinet::bench {
 
-// The result of one benchmark as JSON: what was measured, on which machine, from which commit, when.
+// The result of one benchmark as JSON: the measurements, the machine, the commit and the time.
 class Report {
  public:
-  // `device` is the ordinal whose name goes into the machine's description; without a driver it stays
-  // unnamed.
+  // `device` is the ordinal of the device that the machine's description names. Without a driver it
+  // is unnamed.
   Report(std::string benchmark, const std::string& commit, int device);
 
-  // A free-form row; `print` writes it to stderr as one line at once, so that a run that is cut short leaves
-  // what it had.
+  // Adds a free-form row. If `print` is true, also writes it to stderr as one line at once, so that
+  // an interrupted run keeps its rows.
   void add(nlohmann::json row);
-  // A row of medians in `unit` ("ms", "us", "ns"), with every round's value.
+  // Returns a row of medians in `unit` ("ms", "us", "ns"), with every round's value.
   nlohmann::json rounds_row(const std::string& name, const Rounds& rounds, const std::string& unit) const;
   // Adds "ratios": {"a : b": {"median", "goal", "met"}} to a row made by rounds_row.
   static void add_ratio(nlohmann::json& row, const Rounds& rounds, std::size_t numerator,
                         std::size_t denominator, std::optional<double> goal);
   void set(const std::string& name, nlohmann::json value) { document_[name] = std::move(value); }
 
-  // To a file, or to stdout when `path` is empty.
+  // Writes to a file, or to stdout if `path` is empty.
   Result<void> write(const std::filesystem::path& path) const;
 
  private:

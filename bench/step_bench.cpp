@@ -10,7 +10,7 @@ struct StepCase {
   std::uint32_t batch;
   std::uint32_t kv_len;
   std::uint32_t head_dim;
-  std::optional<double> goal;  // e4m3 : bf16, the whole step
+  std::optional<double> goal;  // e4m3 : bf16, for the whole step
 };
 constexpr StepCase kSteps[] = {{"batch 64, KV 8192, head dim 128", 64, 8192, 128, 0.60},
                                {"batch 64, KV 8192, head dim 64", 64, 8192, 64, 0.75},
@@ -65,7 +65,7 @@ class StepBench {
       contenders.push_back({names[i], [&timed, i] { return timed[i].seconds_a_call(); }});
     CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, rounds_));
     nlohmann::json row = report.rounds_row(step.name, rounds, "us");
-    constexpr std::size_t kOfType = 3;  // contenders
+    constexpr std::size_t kOfType = 3;  // contenders per type
     Report::add_ratio(row, rounds, 0, kOfType, step.goal);
     for (const std::size_t first : {std::size_t{0}, kOfType}) {
       Report::add_ratio(row, rounds, first, first + 1, std::nullopt);

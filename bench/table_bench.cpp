@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kSmall = 100;
 constexpr std::size_t kLarge = 50'000;
-constexpr std::size_t kBatch = 100'000;  // look-ups of one round
+constexpr std::size_t kBatch = 100'000;  // lookups per round
 constexpr ComputeCapability kDevice{10, 3};
 constexpr DeviceFacts kFacts{kDevice, 148, 0};
 
@@ -28,13 +28,13 @@ struct HashEncoding {
 };
 using BareMap = std::unordered_map<SelectorEncoding, std::uint32_t, HashEncoding>;
 
-// A home whose index holds the rows of one import.
+// Returns a home whose index contains the rows of one import.
 Result<std::shared_ptr<Home>> home_with(const Settings& settings, std::size_t count) {
   HomeOptions options;
   options.path = fresh_path(settings, "home");
   CUBINET_TRY_ASSIGN(auto registry, Home::open(options));
   ArtifactImport import;
-  import.folder = registry->description().place;  // any folder that is there: no file of it is read
+  import.folder = registry->description().place;  // any existing folder; no file in it is read
   import.pin = std::string(64, 'a');
   import.rows = table_rows(count);
   for (const KernelRow& row : import.rows)
@@ -58,7 +58,7 @@ KernelIndex index_of(const StoredRows& stored) {
   return KernelIndex::build(std::move(rows), kDevice);
 }
 
-// The import is read, checked and decoded, its rows are indexed: nothing is kept from one time to the next.
+// Reads, checks and decodes the import and indexes its rows. Caches nothing between calls.
 Result<double> load_index(const std::string& place, std::size_t expected) {
   const double start = now_seconds();
   HomeOptions options;
@@ -71,7 +71,8 @@ Result<double> load_index(const std::string& place, std::size_t expected) {
   return seconds;
 }
 
-// As a process does that plans attention for the first time: of each kernel the build that the judge takes.
+// Does the work of a process that plans attention for the first time: for each kernel, the build
+// that the judge chooses.
 Result<double> load_judged(const Settings& settings, const std::string& place) {
   CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings, {}));
   const double start = now_seconds();
@@ -103,7 +104,7 @@ Result<void> bench_table_load(const Settings& settings, std::size_t count, Repor
   return {};
 }
 
-// What answers at one size of the table, and what is asked of it.
+// The containers at one size of the table, and the lookups.
 struct Tables {
   std::shared_ptr<const KernelIndex> index;
   BareMap map;
@@ -154,7 +155,7 @@ Result<double> index_lookups(const Tables& tables) {
   });
 }
 
-// Eight shapes in turn, so that no branch is learnt by heart.
+// Returns eight shapes used in turn, so that branches are not predicted perfectly.
 const std::array<AttentionProblem, 8>& problems() {
   static const std::array<AttentionProblem, 8> list = {decode_problem(1, 4096),   decode_problem(16, 4096),
                                                        decode_problem(64, 4096),  decode_problem(1, 16384),
@@ -190,7 +191,7 @@ Result<void> bench_table(const Settings& settings, Report& report) {
     Report::add_ratio(row, rounds, first + 1, first, 1.2);
     Report::add_ratio(row, rounds, first + 2, first + 1, 50.0);
   }
-  // How much dearer a larger table is, beside how much dearer it is for the map.
+  // The slowdown of the larger table, beside the slowdown of the map.
   std::vector<double> growth;
   for (std::size_t round = 0; round < rounds.seconds(0).size(); ++round) {
     growth.push_back(rounds.seconds(4)[round] / rounds.seconds(1)[round] /

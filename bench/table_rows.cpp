@@ -47,7 +47,8 @@ KernelRow row_of(const KernelSelector& selector, SmTarget target) {
   return row;
 }
 
-// The innermost loops vary what one problem may pass through, so that the first hundred rows serve one well.
+// The innermost loops vary the columns that one problem may try, so the first hundred rows serve
+// one problem well.
 template <class Add>
 void for_each_selector(Add add) {
   KernelSelector s;

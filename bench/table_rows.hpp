@@ -9,12 +9,12 @@
 
 namespace cubinet::bench {
 
-// A table as a publisher would make it: products of types, head dims, pages, masks, tiles and modes, each for
-// the family 10.0 and every tenth for 10.3 as well. No two rows are one kernel. The rows that
-// decode_problem() passes through are among the first hundred.
+// Returns a table like a publisher's: products of types, head dims, pages, masks, tiles and modes,
+// each for the family 10.0 and every tenth for 10.3 too. All kernels are distinct. The rows that
+// decode_problem() may use are among the first hundred.
 std::vector<KernelRow> table_rows(std::size_t count);
 
-// Llama-3-70B: 64 query heads over 8, head dim 128, bf16, pages of 64.
+// Returns Llama-3-70B's attention: 64 query heads over 8, head dim 128, bf16, pages of 64.
 AttentionProblem decode_problem(std::uint32_t batch, std::uint32_t kv_len);
 
 }  // namespace cubinet::bench

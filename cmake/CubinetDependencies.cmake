@@ -26,7 +26,7 @@ find_package(zstd CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(CudaHeaders 13.0 REQUIRED)
-# libcurl is opened at run time, whatever TLS library it was built with: only its headers are needed here.
+# libcurl is opened at run time, built with any TLS library. Only its headers are needed here.
 find_path(CUBINET_CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 mark_as_advanced(CUBINET_CURL_INCLUDE_DIR)
 add_library(cubinet::curl_headers INTERFACE IMPORTED)
@@ -49,10 +49,11 @@ if(NOT TARGET zstd::libzstd)
 endif()
 
 if(CUBINET_PORTABLE)
-  # The archive needs libm; FindSQLite3 describes the shared library, which brings its own.
+  # The archive needs libm. FindSQLite3 describes the shared library, which loads its own
+  # dependencies.
   set_property(TARGET SQLite::SQLite3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES m ${CMAKE_DL_LIBS} Threads::Threads)
 endif()
 
-# Never part of the link line of the assembled library.
+# Never linked into the assembled library.
 set(CUBINET_HEADER_ONLY_LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json
                                   CLI11::CLI11 cubinet::cuda_headers cubinet::curl_headers)

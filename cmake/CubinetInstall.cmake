@@ -16,10 +16,10 @@ foreach(module IN LISTS modules)
   list(APPEND include_roots ${module_dir}/include)
 endforeach()
 target_sources(cubinet PUBLIC FILE_SET HEADERS BASE_DIRS ${include_roots} FILES ${headers})
-# Each public header is compiled alone: it includes all that it needs.
+# Each public header is compiled alone, to check that it includes everything it needs.
 set_target_properties(cubinet PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${CUBINET_BUILD_TESTS})
 
-# Imported target -> how a CMake consumer and pkg-config find it.
+# Maps an imported target to its CMake package and its pkg-config name.
 set(cmake_OpenSSL::Crypto "find_dependency(OpenSSL 3.0 COMPONENTS Crypto)")
 set(cmake_SQLite::SQLite3 "find_dependency(SQLite3 3.40)")
 set(cmake_Threads::Threads "find_dependency(Threads)")
@@ -64,7 +64,7 @@ if(BUILD_SHARED_LIBS)
   set(CUBINET_FIND_DEPENDENCIES "")
   set(CUBINET_PC_LINK "Libs: -L\${libdir} -lcubinet")
 else()
-  # The archive is all there is, so a consumer who does not say --static needs the same libraries.
+  # Only the archive exists, so a consumer without --static needs the same libraries.
   set(CUBINET_PC_LINK "Requires: ${pc_requires}\nLibs: -L\${libdir} -lcubinet ${pc_libs}")
 endif()
 

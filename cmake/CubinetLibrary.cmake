@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Assembles the one library that is installed, cubinet::cubinet, from the objects of all modules declared so
+# Assembles the installed library, cubinet::cubinet, from the objects of all modules declared so
 # far. No internal target is exported, and the order of archives on a link line never matters.
 
 include_guard(GLOBAL)
@@ -24,13 +24,14 @@ foreach(module IN LISTS modules)
 endforeach()
 target_link_libraries(cubinet PRIVATE $<BUILD_INTERFACE:cubinet_settings> ${linked})
 
-# What tests and benchmarks see beyond the library's public headers.
+# The internal headers for tests and benchmarks.
 add_library(cubinet_internal INTERFACE)
 cubinet_include_roots(roots ${modules})
 target_include_directories(cubinet_internal INTERFACE ${roots})
 
 if(BUILD_SHARED_LIBS)
-  # The namespace is the interface: everything else, static copies of third-party code included, stays inside.
+  # Only the namespace is exported. Everything else, including static copies of third-party code, is
+  # hidden.
   target_link_options(cubinet PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/cubinet.map")
   set_property(TARGET cubinet APPEND PROPERTY LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/cubinet.map")
 endif()

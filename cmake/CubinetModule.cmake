@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# One folder is one module is one target. A module sees its own include roots and those of the modules that
-# cmake/modules.txt names for it, and nothing that these see: an include in another direction does not compile.
+# Each folder is one module and one target. A module sees its own include roots and those of the
+# modules that cmake/modules.txt lists for it, but not their dependencies. An include in another
+# direction does not compile.
 #
-# A module has two include roots: include/ is installed, internal/ is for the modules of this tree alone. Headers of
-# both are included as <cubinet/module/header.hpp>, and none of include/ includes one of internal/.
+# A module has two include roots: include/ is installed, internal/ is for the modules of this tree
+# only. Headers of both are included as <cubinet/module/header.hpp>. No header of include/ includes
+# one of internal/.
 
 include_guard(GLOBAL)
 
@@ -17,7 +19,7 @@ foreach(line IN LISTS lines)
   list(APPEND CUBINET_ALL_MODULES ${module})
 endforeach()
 
-# cubinet_include_roots(<variable> <module>...): the folders under which the headers of the modules lie.
+# cubinet_include_roots(<variable> <module>...) returns the folders with the headers of the modules.
 function(cubinet_include_roots variable)
   set(roots "")
   foreach(module IN LISTS ARGN)
@@ -33,10 +35,11 @@ target_compile_options(
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
             -Wnon-virtual-dtor -Woverloaded-virtual -Wformat=2
             $<IF:$<CXX_COMPILER_ID:GNU>,-Wcast-align=strict,-Wcast-align>)
-# GCC's flow analysis is wrong about the standard library once it is inlined: -Wrestrict about std::string's own
-# operator+ (bug 105651), -Wmaybe-uninitialized about std::variant and std::optional of a string (bugs 105562, 80635),
-# -Wstringop-overread about comparing vectors (bug 100366), -Wstringop-overflow about moving a std::variant of a structure.
-# Clang's checks stay, and so do the sanitizers.
+# GCC's flow analysis reports false positives in the inlined standard library: -Wrestrict for
+# std::string's operator+ (bug 105651), -Wmaybe-uninitialized for std::variant and std::optional of
+# a string (bugs 105562, 80635), -Wstringop-overread for comparisons of vectors (bug 100366),
+# -Wstringop-overflow for moves of a std::variant of a structure. Clang's checks and the sanitizers
+# stay enabled.
 target_compile_options(
   cubinet_settings
   INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overread
@@ -48,15 +51,15 @@ if(CUBINET_SANITIZE)
   target_compile_options(cubinet_settings INTERFACE -fsanitize=${CUBINET_SANITIZE} -fno-omit-frame-pointer
                                                    -fno-sanitize-recover=all)
   target_link_options(cubinet_settings INTERFACE -fsanitize=${CUBINET_SANITIZE})
-  # The checks of every pointer that is followed are half of what the sanitizers take to compile. AddressSanitizer stops at
-  # an access through null, and a cast that raises the alignment is the warning above.
+  # Pointer checks take half of the compilation time with sanitizers. AddressSanitizer detects
+  # accesses through null, and the warning above covers casts that raise the alignment.
   target_compile_options(cubinet_settings INTERFACE -fno-sanitize=null,alignment)
-  # Libraries that are opened at run time are called by prototypes of ours, and answer with numbers that their headers of
-  # tomorrow name: both are checks of Clang's alone.
+  # Libraries opened at run time are called through our own prototypes, and may return enumerators
+  # of later headers. Only Clang has these two checks.
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_compile_options(cubinet_settings INTERFACE -fno-sanitize=function,enum)
   endif()
-  # Dozens of executables of 20 to 50 MB: a quarter of the time of ld.bfd.
+  # There are dozens of executables of 20 to 50 MB. lld takes a quarter of the time of ld.bfd.
   find_program(CUBINET_LLD ld.lld)
   mark_as_advanced(CUBINET_LLD)
   if(CUBINET_LLD)
@@ -64,24 +67,26 @@ if(CUBINET_SANITIZE)
   endif()
 endif()
 if(CUBINET_SANITIZE MATCHES "address")
-  # A check is a call: less to compile than code in line, with -O0 by a quarter. Fuzz targets run for hours.
+  # Checks as calls compile faster than inline code, by a quarter with -O0. Fuzz targets run for
+  # hours, so they use inline code.
   set(calls asan-instrumentation-with-call-threshold=0)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     if(NOT CUBINET_SANITIZE MATCHES "fuzzer")
       target_compile_options(cubinet_settings INTERFACE "SHELL:-mllvm -${calls}")
     endif()
-    # GCC defines it; Clang says it by __has_feature alone.
+    # GCC defines it; Clang only provides __has_feature.
     target_compile_definitions(cubinet_settings INTERFACE __SANITIZE_ADDRESS__)
   else()
     target_compile_options(cubinet_settings INTERFACE --param=${calls})
   endif()
 endif()
 if(CUBINET_SANITIZE MATCHES "thread")
-  # As above.
+  # For the same reason as above.
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_compile_definitions(cubinet_settings INTERFACE __SANITIZE_THREAD__)
   endif()
-  # ThreadSanitizer's shadow memory collides with what a kernel with much address-space randomisation maps.
+  # ThreadSanitizer's shadow memory conflicts with the mappings of a kernel with strong
+  # address-space randomisation.
   find_program(CUBINET_SETARCH setarch)
   mark_as_advanced(CUBINET_SETARCH)
   if(CUBINET_SETARCH)
@@ -94,27 +99,29 @@ if(CUBINET_SANITIZE MATCHES "thread")
 endif()
 
 if(CUBINET_PORTABLE)
-  # The glibc that an executable of this build needs at most: RHEL 9 has 2.34, Ubuntu 22.04 2.35, Debian 12 2.36.
-  # package/portable compares it with the file. libgcc stays shared, for a static one of GCC 12 needs 2.35 and every
-  # distribution's glibc comes with it. Unused sections go, because the archive of libstdc++ names arc4random (2.36) in
-  # one that nothing of ours reaches.
+  # The newest glibc that an executable of this build may require: RHEL 9 has 2.34, Ubuntu 22.04
+  # 2.35, Debian 12 2.36. package/portable compares it with the file. libgcc stays shared, because a
+  # static one of GCC 12 needs 2.35 and every distribution installs it with glibc. Unused sections
+  # are removed, because libstdc++'s archive references arc4random (2.36) in a section that we never
+  # use.
   set(CUBINET_GLIBC_FLOOR 2.34)
   target_link_options(cubinet_settings INTERFACE -static-libstdc++ -s "LINKER:--gc-sections")
 endif()
 
 # cubinet_add_module(<name> SOURCES ... [HEADERS ...] [PRIVATE_LIBRARIES <target>...])
 #
-# SOURCES and HEADERS, which are those of both include roots, are relative to the module's folder. No two SOURCES share a
-# file-local name, because CMAKE_UNITY_BUILD makes one unit of them. The target is an object library cubinet_<name>; the
-# installed library is assembled from all of them. PRIVATE_LIBRARIES never reach a public header.
+# SOURCES and HEADERS (of both include roots) are relative to the module's folder. Two SOURCES must
+# not share a file-local name, because CMAKE_UNITY_BUILD combines them. The target is an object
+# library cubinet_<name>. The installed library is assembled from all of them. PRIVATE_LIBRARIES
+# never appear in a public header.
 function(cubinet_add_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;PRIVATE_LIBRARIES" ${ARGN})
   set(target cubinet_${name})
   add_library(${target} OBJECT ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(NOT BUILD_SHARED_LIBS)
-    # A program that links the static library does not re-export it. The shared one is narrowed by its version
-    # script instead (cmake/cubinet.map).
+    # A program that links the static library does not re-export it. The shared library uses its
+    # version script instead (cmake/cubinet.map).
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   endif()
   cubinet_include_roots(roots ${name} ${CUBINET_INCLUDES_${name}})
@@ -131,8 +138,9 @@ function(cubinet_add_module name)
   endif()
 endfunction()
 
-# Thousands of homes and folders are made and thrown away: in memory, where there is a folder of it with 2 GiB to spare that
-# programs may be started from. That of docker has 64 MiB, and they may not.
+# Tests create thousands of temporary homes and folders. They are created in memory if there is a
+# folder in memory with 2 GiB of free space from which programs may be started. Docker's has 64 MiB
+# and forbids that.
 set(CUBINET_TEST_MEMORY "")
 if(CUBINET_BUILD_TESTS AND IS_DIRECTORY /dev/shm)
   execute_process(COMMAND df --output=avail --block-size=1G /dev/shm OUTPUT_VARIABLE room ERROR_QUIET)
@@ -142,16 +150,18 @@ if(CUBINET_BUILD_TESTS AND IS_DIRECTORY /dev/shm)
   endif()
 endif()
 
-# cubinet_add_tests(<module> SOURCES ... [THREADS <source>...] [LABELS <label>...] [USES <module>...]
+# cubinet_add_tests(<module> SOURCES ... [THREADS <source>...] [LABELS <label>...] [USES
+# <module>...]
 #                   [LIBRARIES <target>...] [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
-# One executable test_<module><SUFFIX>, one ctest "<module>/<name>" a TEST_CASE, labelled with all of LABELS (unit
-# when there are none) and its test suite, if it has one. The tests see both include roots of every module of the assembled library, the module's private
-# headers and those of the modules in USES; modules that are not part of that library are linked by their objects.
+# Creates one executable test_<module><SUFFIX> and one ctest "<module>/<name>" for each TEST_CASE,
+# labelled with all of LABELS (default unit) and with its test suite, if any. The tests see both
+# include roots of every module of the assembled library, the module's private headers and those of
+# the modules in USES. Modules that are not part of that library are linked by their objects.
 #
-# THREADS are those of SOURCES in whose tests several threads are at work, none of them NVRTC's, which is not
-# instrumented, and what these need. Under ThreadSanitizer the executable is made of them alone and labelled threads: of
-# one thread it has nothing to say.
+# THREADS lists the SOURCES whose tests use several threads without NVRTC, which is not
+# instrumented, and the sources that these need. Under ThreadSanitizer the executable consists of
+# them alone and is labelled threads, because tests with one thread have no races.
 function(cubinet_add_tests module)
   cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;THREADS;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
   if(NOT CUBINET_BUILD_TESTS)
@@ -169,7 +179,8 @@ function(cubinet_add_tests module)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE cubinet_settings cubinet cubinet_internal cubinet_test_main cubinet_test_support
                                           doctest::doctest ${arg_LIBRARIES})
-  # A check is one call, without a handler of exceptions around it: a fifth of what a test takes to compile.
+  # Makes a check a single call without an exception handler, which saves a fifth of a test's
+  # compilation time.
   target_compile_definitions(${target} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
   cubinet_precompile(${target})
   # Its loops are long, unlike those of other tests (tests/CMakeLists.txt).
@@ -186,10 +197,10 @@ function(cubinet_add_tests module)
   endforeach()
   list(APPEND arg_ENVIRONMENT ${CUBINET_TEST_MEMORY})
   if(CUBINET_SANITIZE MATCHES "address")
-    # LeakSanitizer reads the bounds of a loaded library's thread-local storage from the bytes before it, where glibc
-    # 2.36 no longer writes any: what stands there by chance sends it to addresses that are not mapped.
-    # Freed memory is kept from being used again until 16 MB of it are there, not 256: of what NVRTC frees that was half of the
-    # kernel's time.
+    # LeakSanitizer reads the bounds of a loaded library's thread-local storage from the preceding
+    # bytes, which glibc 2.36 no longer writes, so it may access unmapped addresses.
+    # Freed memory is quarantined up to 16 MB instead of 256. With NVRTC, the larger quarantine took
+    # half of the kernel's time.
     list(APPEND arg_ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0:quarantine_size_mb=16)
   endif()
   if("gpu" IN_LIST arg_LABELS OR "stub" IN_LIST arg_LABELS)
@@ -198,7 +209,7 @@ function(cubinet_add_tests module)
   if("stub" IN_LIST arg_LABELS)
     add_dependencies(${target} cubinet_stub_driver)
   endif()
-  # tests_<label>: what a run of that label needs. Tests that want a GPU are in tests_gpu alone.
+  # tests_<label> builds the executables of that label. Tests that need a GPU are only in tests_gpu.
   set(groups ${arg_LABELS})
   if("gpu" IN_LIST groups)
     set(groups gpu)
@@ -209,7 +220,8 @@ function(cubinet_add_tests module)
     endif()
     add_dependencies(tests_${group} ${target})
   endforeach()
-  # What discovery writes lies beside the executable; before that is linked, its tests are one that fails.
+  # The output of discovery is stored beside the executable. Until that is linked, its tests are one
+  # test that fails.
   set(prefix ${CMAKE_CURRENT_BINARY_DIR}/${target})
   file(WRITE ${prefix}_settings.cmake.in "set(labels [==[${arg_LABELS}]==])\nset(environment [==[${arg_ENVIRONMENT}]==])\n")
   file(GENERATE OUTPUT ${prefix}_settings.cmake INPUT ${prefix}_settings.cmake.in)
@@ -233,8 +245,8 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${prefix}_include.cmake)
 endfunction()
 
-# cubinet_add_to_gpu_check(<target>): names an executable, of tests or an example, that scripts/gpu_check.sh runs, on a
-# machine that has this build folder and neither CMake nor ctest.
+# cubinet_add_to_gpu_check(<target>) adds an executable, of tests or an example, to
+# scripts/gpu_check.sh, which runs on a machine with this build folder and without CMake and ctest.
 function(cubinet_add_to_gpu_check target)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_BINARY_DIR BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE folder)
   set_property(GLOBAL APPEND_STRING PROPERTY CUBINET_GPU_CHECK "${folder}/${target}\n")

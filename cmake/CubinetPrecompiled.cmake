@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The standard library, JSON and the results of base, read once for all units of a tree instead of some seventy
-# times. A unit sees them then whether it includes them or not, as it does those of its folder in a unity build: the dev
-# build, which has neither by itself, is where a missing include is found.
+# Precompiles the standard library, JSON and the results of base once for all units of a tree
+# instead of about seventy times. A unit then sees them even without including them, like those of
+# its folder in a unity build. The dev build has neither by default and detects missing includes.
 
 include_guard(GLOBAL)
 
 function(cubinet_compile_like_precompiled target)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  # ccache takes a header for what it was where its text is the same (scripts/setup.sh), and no time is in it.
+  # Lets ccache recognise a header by its content (scripts/setup.sh), without timestamps.
   target_compile_options(${target} PRIVATE -fPIC "$<IF:$<CXX_COMPILER_ID:GNU>,-fpch-preprocess,SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
 
@@ -53,8 +53,8 @@ if(CUBINET_PRECOMPILED_HEADERS)
     <cubinet/base/result.hpp>)
 endif()
 
-# cubinet_precompile(<target>): the target's units begin with those headers. They have to be compiled as these were: to be part
-# of a shared library, with nothing exported.
+# cubinet_precompile(<target>) makes the target's units begin with those headers. The units must be
+# compiled with the same options: for a shared library, with hidden symbols.
 function(cubinet_precompile target)
   if(CUBINET_PRECOMPILED_HEADERS)
     cubinet_compile_like_precompiled(${target})

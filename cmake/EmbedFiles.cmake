@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cubinet_embed_files(<output.cpp> FUNCTION <name> HEADER <file> FILES <name>=<path>...)
 #
-# Writes a C++ source whose function returns the files' bytes, each under its name, and keeps it up to date with them.
-# This file is also the script that does it, so that a build needs nothing beyond CMake.
+# Writes a C++ source whose function returns the files' bytes by name, and updates it when they
+# change. This file is also the script that writes it, so a build needs only CMake.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   include_guard(GLOBAL)
@@ -21,7 +21,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
       COMMENT "Embedding the files of ${arg_FUNCTION}()"
       VERBATIM)
-    # All of them name their arrays alike.
+    # All of them use the same names for their arrays.
     set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endfunction()
   return()

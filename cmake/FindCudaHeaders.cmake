@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds <cuda.h> and <nvrtc.h>, which are needed to build and at no other time: the driver and NVRTC are opened
-# at run time, so there is no library to find and no nvcc.
+# Finds <cuda.h> and <nvrtc.h>, which are needed only to build. The driver and NVRTC are opened at
+# run time, so neither a library nor nvcc is needed.
 #
-# Defines cubinet::cuda_headers and CudaHeaders_PREFIX, the folder above include/, in which NVRTC is looked for first by
-# what runs from the build folder. Searched, in this order: CUDAToolkit_ROOT (CMake or environment), CUDA_HOME,
-# CUDA_PATH, the toolkit of the nvcc on PATH, /usr/local/cuda, and the PyPI wheels nvidia-cuda-runtime and
-# nvidia-cuda-nvrtc where scripts/ puts them (CUBINET_CUDA_WHEELS). Both headers have to come from one folder:
-# a mixture of two releases would compile and then disagree about an enumerator. What was found is found anew when the
-# machine has changed: a toolkit that was removed, or replaced by an older one, is no longer taken.
+# Defines cubinet::cuda_headers and CudaHeaders_PREFIX, the folder above include/, where programs in
+# the build folder look for NVRTC first. Searches in this order: CUDAToolkit_ROOT (CMake or
+# environment), CUDA_HOME, CUDA_PATH, the toolkit of the nvcc on PATH, /usr/local/cuda, and the PyPI
+# wheels nvidia-cuda-runtime and nvidia-cuda-nvrtc at the location used by scripts/
+# (CUBINET_CUDA_WHEELS). Both headers must come from one folder: headers of two releases would
+# compile and then disagree about an enumerator. The search is repeated if the machine has changed,
+# so that a toolkit that was removed or replaced by an older one is no longer used.
 
 cmake_path(SET CudaHeaders_DEFAULT_WHEELS NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../build/cuda-wheels")
 set(CUBINET_CUDA_WHEELS
@@ -37,7 +38,7 @@ function(cubinet_cuda_version result header)
   endif()
 endfunction()
 
-# An old toolkit is passed over, so that it does not hide newer wheels.
+# Skips an old toolkit, so that it does not hide newer wheels.
 function(cubinet_is_usable_cuda_header result candidate)
   cmake_path(GET candidate PARENT_PATH folder)
   cubinet_cuda_version(version "${candidate}")
@@ -95,6 +96,7 @@ find_package_handle_standard_args(
 
 if(CudaHeaders_FOUND AND NOT TARGET cubinet::cuda_headers)
   add_library(cubinet::cuda_headers INTERFACE IMPORTED)
-  # An imported target's include folders are SYSTEM ones: NVIDIA's headers are not held to our warnings.
+  # The include folders of an imported target are SYSTEM ones, so our warnings do not apply to
+  # NVIDIA's headers.
   target_include_directories(cubinet::cuda_headers INTERFACE "${CudaHeaders_INCLUDE_DIR}")
 endif()

@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-// Numbers of fields in remote_execution.proto.
+// Field numbers in remote_execution.proto.
 constexpr std::uint64_t kOutputFiles = 2;  // of ActionResult
 constexpr std::uint64_t kPath = 1;         // of OutputFile
 constexpr std::uint64_t kDigest = 2;
@@ -14,7 +14,7 @@ constexpr std::uint64_t kContents = 5;
 constexpr std::uint64_t kHash = 1;  // of Digest
 constexpr std::uint64_t kSizeBytes = 2;
 
-// Kinds of values on the wire; the groups, 3 and 4, are of messages older than these.
+// Wire types. The groups, 3 and 4, are older than these messages and not supported.
 constexpr std::uint64_t kVarint = 0;
 constexpr std::uint64_t kEightBytes = 1;
 constexpr std::uint64_t kDelimited = 2;
@@ -41,11 +41,12 @@ Error no_action_result(const std::string& reason) {
 struct WireField {
   std::uint64_t number = 0;
   std::uint64_t kind = kVarint;
-  std::uint64_t value = 0;  // of a varint
-  ByteView bytes = {};      // of what is delimited
+  std::uint64_t value = 0;  // value of a varint
+  ByteView bytes = {};      // content of a length-delimited field
 };
 
-// The fields of one message in their order. What is nested is bytes of a field: nothing here recurs.
+// Reads the fields of one message in order. Nested messages are returned as bytes, so there is no
+// recursion.
 class WireReader {
  public:
   explicit WireReader(ByteView bytes) : rest_(bytes) {}

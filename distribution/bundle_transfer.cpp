@@ -42,7 +42,8 @@ bool is_key_id(std::string_view text) {
          });
 }
 
-// "NAME.<key id>.minisig". Of what a server says nothing else becomes a part of a file's name.
+// Returns the key id of "NAME.<key id>.minisig". No other text of a server becomes part of a file
+// name.
 std::optional<std::string> key_id_of_title(std::string_view title) {
   if (!title.ends_with(kSignatureSuffix)) return std::nullopt;
   title.remove_suffix(kSignatureSuffix.size());
@@ -51,7 +52,7 @@ std::optional<std::string> key_id_of_title(std::string_view title) {
   return std::string(title.substr(title.size() - 16));
 }
 
-// What begins again begins with the root.
+// A sink of the pack. A restart begins again with the root.
 class PackSink final : public BodySink {
  public:
   PackSink(TemporaryFileSink& file, ByteView root) : file_(file), root_(root) {}
@@ -66,7 +67,7 @@ class PackSink final : public BodySink {
   ByteView root_;
 };
 
-// A blob of one server as the body of a request to another. Nothing of it lies here but a piece.
+// A blob of one server as the body of a request to another. Only one piece of it is in memory.
 class PassedBlob final : public BodySource {
  public:
   PassedBlob(ContentServer& from, const BlobDescriptor& blob) : from_(from), blob_(blob) {}
@@ -74,7 +75,7 @@ class PassedBlob final : public BodySource {
 
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) override {
     if (offset >= blob_.size) return std::size_t{0};
-    if (offset < begin_) begin_again();  // it is sent once more
+    if (offset < begin_) begin_again();  // it is sent again
     while (offset >= begin_ + piece_.size())
       CUBINET_TRY(next_piece());
     const ByteView rest = ByteView(piece_).subspan(static_cast<std::size_t>(offset - begin_));
@@ -109,7 +110,7 @@ class PassedBlob final : public BodySource {
   ContentServer& from_;
   const BlobDescriptor blob_;
   Sha256Hasher hasher_;
-  std::uint64_t begin_ = 0;  // of the piece
+  std::uint64_t begin_ = 0;  // offset of the piece
   Bytes piece_;
 };
 
@@ -125,7 +126,8 @@ Result<void> pass_blob(ContentServer& from, const BlobDescriptor& blob, ContentS
   return to.write_blob(blob, source);
 }
 
-// Nothing signs the sizes in a manifest. The root states the size of the file, and its signatures cover that.
+// Checks the size of the pack. The sizes in a manifest are not signed. The signed root states the
+// size of the file.
 Result<void> check_pack_size(const ContentServer& server, const RemoteBundle& bundle,
                              const BundleRoot& root) {
   const std::uint64_t behind_root =
@@ -153,7 +155,7 @@ class RemoteSource final : public ByteSource {
     const std::uint64_t end = root + bundle_.pack.size;
     const std::uint64_t offset = std::min(part.offset, end);
     const std::uint64_t count = std::min(part.count, end - offset);
-    // All that a digest leads to lies behind the root.
+    // Everything that a digest verifies is stored behind the root.
     if (offset >= root && count == part.count)
       return server_->read_blob_part(bundle_.pack, {offset - root, count, part.digest, part.shared});
     Bytes bytes;
@@ -252,7 +254,7 @@ Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Diges
     if (layer.media_type == kBundlePackType) packs.push_back(&layer);
   }
   if (roots.size() != 1 || packs.size() != 1) return refused("it has not one root and one pack");
-  // Before anything is allocated for them.
+  // Check the size before allocating memory.
   if (roots[0]->blob.size > kMaximumRootBytes) return refused("its root has more than 64 KiB");
   bundle.pack = packs[0]->blob;
   CUBINET_TRY_ASSIGN(bundle.root, server.read_blob(roots[0]->blob));
@@ -295,7 +297,8 @@ Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, cons
   PackSink sink(file, bundle.root);
   CUBINET_TRY(sink.restart());
   CUBINET_TRY(PieceFolder(files, path, bundle.pack).read(server, sink));
-  // The signatures are there before the bundle: a policy may refuse it without them.
+  // The signatures are written before the bundle, because a policy may refuse a bundle without
+  // them.
   for (const BundleSignature& signature : bundle.signatures)
     CUBINET_TRY(write_file_atomically(files, signature_path(path, signature.key_id), signature.content));
   return file.keep(path);

@@ -10,7 +10,7 @@
 namespace cubinet {
 namespace {
 
-// Opens the bundle of a server store, and falls back to the one that was used before.
+// Opens the bundle of a server store, and falls back to the bundle that was used before.
 class StoreBundle {
  public:
   StoreBundle(const ServerStoreOptions& options, const std::shared_ptr<ContentServer>& server)
@@ -28,7 +28,7 @@ class StoreBundle {
       const Stopwatch waited;
       lock = options_.home->downloads().lock(sha256(as_bytes(channel_.place())), options_.patience);
       in_vain = is_in_vain(waited.seconds(), options_.patience);
-      // The process that held the lock before may have asked the server.
+      // The previous holder of the lock may have queried the server.
       CUBINET_TRY_ASSIGN(known, channel_.known());
       if (known.manifest && is_fresh(known)) return open({*known.manifest});
     }
@@ -41,7 +41,8 @@ class StoreBundle {
   }
 
  private:
-  // An answer from the future is not fresh: the clock may have been set back.
+  // Returns whether the answer is recent. A time in the future is not: the clock may have been set
+  // back.
   bool is_fresh(const KnownChannel& known) const {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const auto age = std::chrono::duration_cast<std::chrono::seconds>(now).count() - known.asked;
@@ -74,7 +75,7 @@ class StoreBundle {
 }  // namespace
 
 bool is_local_only(const ServerStoreOptions& options) {
-  // A folder is no server: nothing is asked over a network.
+  // A folder is not contacted over a network.
   return options.reference.layout != ServerReference::Layout::folder &&
          (options.offline || (options.policy && options.policy->local_only));
 }

@@ -8,13 +8,14 @@
 
 namespace cubinet {
 
-// Whether the server may not be asked at all.
+// Returns whether the server must not be contacted.
 bool is_local_only(const ServerStoreOptions& options);
 
-// Opens the current bundle of a reference under the policy: of the manifest that the reference names or that
-// the home has pinned; else of the manifest that the channel named when it was queried not long ago; else of
-// the one that it names now, which is remembered. One of several processes queries. If there is no answer, or
-// the policy refuses the newest bundle, opens the one that was used before and logs a warning.
+// Opens the current bundle of a reference under the policy. Uses the manifest that the reference
+// names or the home has pinned; else the manifest of a recent query of the channel; else queries
+// the channel and remembers the answer. Only one of several processes queries. If there is no
+// answer, or the policy refuses the newest bundle, opens the bundle that was used before and logs a
+// warning.
 Result<ChannelBundle> open_channel_bundle(const ServerStoreOptions& options,
                                           const std::shared_ptr<ContentServer>& server);
 

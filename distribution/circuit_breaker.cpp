@@ -21,7 +21,7 @@ bool CircuitBreaker::may_ask() {
   if (from == 0) return true;
   const auto now = BreakerClock::now();
   if (ticks(now) < from) return false;
-  // The first one: while it waits the others go on passing over.
+  // Only the first caller gets true. The others continue to skip the server while it waits.
   return asked_from_.compare_exchange_strong(from, ticks(now + rest_));
 }
 

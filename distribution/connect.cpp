@@ -17,7 +17,7 @@ Result<HttpPlace> bucket_place(const ServerReference& reference, const std::shar
   std::string region = credentials.aws_region.empty() ? profile.region : credentials.aws_region;
   if (region.empty()) region = "us-east-1";
   const std::string& bucket = reference.authority;
-  // A certificate for *.s3.… does not cover a name with more dots.
+  // A certificate for *.s3.… does not cover a bucket name with dots.
   const bool in_path = !credentials.s3_endpoint.empty() || bucket.find('.') != std::string::npos;
   const std::string host = "s3." + region + ".amazonaws.com";
   CUBINET_TRY_ASSIGN(Url base, Url::parse(!credentials.s3_endpoint.empty() ? credentials.s3_endpoint
@@ -27,7 +27,7 @@ Result<HttpPlace> bucket_place(const ServerReference& reference, const std::shar
   if (!reference.path.empty()) base = base.below(percent_encode(reference.path, Slashes::stay));
   std::shared_ptr<Authorizer> authorizer;
   if (profile.credentials) {
-    // Read again at each request: what is temporary is replaced in the file.
+    // Read again for each request, because temporary credentials are replaced in the file.
     authorizer = std::make_shared<S3Signer>(
         [files, credentials]() -> Result<AwsCredentials> {
           if (credentials.aws) return *credentials.aws;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
-// Hashes what goes through it.
+// A sink that hashes its input.
 class HashingSink final : public BodySink {
  public:
   explicit HashingSink(BodySink& next) : next_(next) {}
@@ -26,7 +26,7 @@ class HashingSink final : public BodySink {
     size_ += bytes.size();
     return next_.write(bytes);
   }
-  // Ends it: of the hasher nothing is left.
+  // Compares the digest. The hasher cannot be used afterwards.
   Result<void> check(const Sha256Digest& digest, const std::string& server) {
     const Sha256Digest found = hasher_.finish();
     if (found == digest) return {};

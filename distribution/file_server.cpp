@@ -18,7 +18,7 @@ struct FilesOfFolder {
   Result<Bytes> read(const std::string& file, std::uint64_t limit) const {
     auto bytes = files->read(folder / file, limit);
     if (bytes || bytes.error().code != ErrorCode::invalid_argument) return bytes;
-    // It is no file, or a larger one than any that is meant.
+    // The name is not a regular file, or the file is larger than any valid one.
     Error error = std::move(bytes).error();
     error.code = ErrorCode::corruption;
     return error;

@@ -5,14 +5,14 @@
 
 namespace cubinet {
 
-// Below which URL a static server or a bucket is asked, and who asks; nobody in particular where the second
-// is null.
+// The base URL of a static server or bucket, and its authorizer. If the second is null, requests
+// have no credentials.
 struct HttpPlace {
   Url base;
   std::shared_ptr<Authorizer> authorizer;
 };
 
-// Of a reference to one of https or s3.
+// Returns the location of an https or s3 reference.
 Result<HttpPlace> http_place(const ServerReference& reference, const std::shared_ptr<FileSystem>& files,
                              const ServerCredentials& credentials);
 

@@ -8,14 +8,15 @@
 namespace cubinet {
 namespace {
 
-// What is asked for at once: parts that lie side by side, or nearly.
+// A single request for adjacent or nearly adjacent parts.
 struct PartRun {
   std::uint64_t offset = 0;
   std::uint64_t count = 0;
   std::vector<BytePart> parts;
 };
 constexpr std::uint64_t kMostOfRun = std::uint64_t{1} << 20;
-// Less than a request's own headers and a round trip cost.
+// The largest gap between parts of one request. It costs less than another request's headers and
+// round trip.
 constexpr std::uint64_t kLargestGap = 2048;
 
 std::vector<PartRun> runs_of(std::vector<BytePart> parts) {
@@ -41,7 +42,7 @@ bool is_in_vain(double seconds, std::chrono::milliseconds patience) {
 }
 
 std::unique_ptr<BuildLock> KeptServer::lock(const Sha256Digest& what) const {
-  // Where nothing is fetched there is nobody to wait for.
+  // Nothing is fetched, so no lock is needed.
   if (options_.home == nullptr || options_.local_only || breaker_.is_resting()) return nullptr;
   return options_.home->downloads().lock(what, options_.patience);
 }
@@ -64,7 +65,7 @@ Result<void> KeptServer::kept(const Sha256Digest& digest, std::uint64_t limit, B
   std::unique_ptr<BuildLock> lock;
   if (options_.home != nullptr) {
     Downloads& downloads = options_.home->downloads();
-    // Once more behind the lock: who had it before has kept what we are about to ask for.
+    // Look again after locking: the previous holder may have stored the content.
     for (const bool locked : {false, true}) {
       const Stopwatch waited;
       if (locked) lock = this->lock(digest);
@@ -110,7 +111,8 @@ Result<void> KeptServer::do_read_part(const BlobDescriptor& blob, const BytePart
   return sink.write(bytes);
 }
 
-// Those that are wrong in what came are left to whoever reads them: asked for alone, a mirror may have them.
+// Wrong parts are not repaired here. Their reader requests them separately, and a mirror may have
+// them.
 Result<void> KeptServer::expect_parts(const BlobDescriptor& blob, const std::vector<BytePart>& parts) {
   if (options_.home == nullptr || !options_.home->description().writable || options_.local_only) return {};
   const auto missing = [&]() -> Result<std::vector<BytePart>> {

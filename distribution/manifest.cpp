@@ -10,7 +10,7 @@ constexpr const char* kEmptyMediaType = "application/vnd.oci.empty.v1+json";
 constexpr const char* kTitle = "org.opencontainers.image.title";
 constexpr std::size_t kMaximumLayers = 1000;
 
-// Returns a descriptor; members in the order of their names, as in the whole manifest.
+// Returns a descriptor. Its members are ordered by name, as in the whole manifest.
 std::string descriptor_json(std::string_view media_type, const BlobDescriptor& blob,
                             const std::string& title) {
   const std::string annotations =
@@ -19,8 +19,8 @@ std::string descriptor_json(std::string_view media_type, const BlobDescriptor& b
          quoted_json(media_type) + R"(,"size":)" + std::to_string(blob.size) + "}";
 }
 
-// Returns nullopt unless the value is a descriptor. Other members of an image manifest are ignored: other
-// programs write them too.
+// Returns nullopt unless the value is a descriptor. Ignores other members of an image manifest,
+// because other programs write them.
 std::optional<Manifest::Layer> read_layer(const JsonValue& value) {
   const JsonValue* size = value.find("size");
   const auto bytes = size != nullptr ? size->integer() : std::nullopt;

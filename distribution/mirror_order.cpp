@@ -25,7 +25,8 @@ MirrorOrder::Turn MirrorOrder::next_turn() {
   return turn;
 }
 
-// That one lacks it says less than that another does not answer.
+// Keeps the more useful error: that one server lacks the content is less relevant than that another
+// does not answer.
 void MirrorOrder::add(std::optional<Error>& error, Error next) {
   if (!error) {
     error = std::move(next);
@@ -38,7 +39,7 @@ void MirrorOrder::add(std::optional<Error>& error, Error next) {
 
 Result<void> MirrorOrder::conclude(Error error, std::size_t passed_over, std::optional<ErrorCode> accepted) {
   if (passed_over > 0) {
-    // Who was not asked may have it.
+    // A server that was skipped may have it.
     if (error.code == ErrorCode::not_found) error.code = ErrorCode::unavailable;
     error.message +=
         "; " + plural(passed_over, "mirror") + " that gave no answer before was not asked again yet";

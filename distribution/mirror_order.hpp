@@ -11,14 +11,15 @@
 
 namespace cubinet {
 
-// In which order servers of the same content are asked, and who is passed over: one that gave no answer, for
-// `rest`, unless all were. Thread-safe. REQUIRES: at least one.
+// The order in which servers of the same content are queried. A server that gave no answer is
+// skipped for `rest`, unless all are skipped. Thread-safe. REQUIRES: at least one.
 class MirrorOrder {
  public:
   MirrorOrder(std::size_t servers, std::chrono::milliseconds rest);
 
-  // ask(number, whether another was asked before) of one after the other, until one has an answer that the
-  // next would not better. What all of them say is the error; `accepted` is none.
+  // Calls ask(number, whether another was queried before) for one server after the other until an
+  // answer is final. If all fail, returns their combined error. An error `accepted` counts as an
+  // answer.
   template <class Ask>
   Result<void> first_of(const Ask& ask, std::optional<ErrorCode> accepted = {}) {
     const Turn turn = next_turn();

@@ -57,7 +57,7 @@ class Mirrors final : public ContentServer {
   }
 
  private:
-  // Asks one after the other, as MirrorOrder says.
+  // Queries the servers in the order of MirrorOrder.
   template <class Ask>
   Result<void> first_of(const Ask& ask, std::optional<ErrorCode> accepted = {}) {
     return order_.first_of([&](std::size_t server, bool again) { return ask(*servers_[server], again); },

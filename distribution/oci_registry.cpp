@@ -7,7 +7,7 @@
 namespace cubinet {
 namespace {
 
-// Without it a registry answers 404 for what it has.
+// Without this header a registry answers 404 for existing manifests.
 const char* const kAccept =
     "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
 
@@ -52,7 +52,7 @@ class OciRegistry final : public ContentServer {
   Result<void> do_write_blob(const BlobDescriptor& blob, BodySource& source) override {
     auto written = upload(blob.digest, source);
     if (written) return written;
-    // An upload whose answer was lost has ended, and asking for it again is refused.
+    // An upload whose answer was lost is complete, and querying its session is refused.
     const auto there = do_has_blob(blob);
     if (there && *there) return {};
     return written;
@@ -82,7 +82,7 @@ class OciRegistry final : public ContentServer {
     return std::optional(sha256(sink.bytes));
   }
 
-  // A tag is written with the manifest that it names.
+  // A tag is written together with the manifest that it names.
   Result<void> do_write_channel(const std::string& channel, const Sha256Digest& manifest) override {
     CUBINET_TRY_ASSIGN(const Bytes content, read_manifest(manifest));
     return put_manifest(to(HttpMethod::put, "manifests/" + channel), content);
@@ -111,7 +111,7 @@ class OciRegistry final : public ContentServer {
     return succeed(request, "the manifest cannot be written");
   }
 
-  // A place to write to is asked for, and then written: registries leave out what is sent with the question.
+  // Starts an upload, then sends the content: registries ignore content in the first request.
   Result<void> upload(const Sha256Digest& digest, BodySource& source) {
     HttpRequest begin = to(HttpMethod::post, "blobs/uploads/");
     begin.repeatable = true;
@@ -122,7 +122,7 @@ class OciRegistry final : public ContentServer {
     place.query += (place.query.empty() ? "" : "&") +
                    ("digest=" + percent_encode("sha256:" + digest.to_hex(), Slashes::encoded));
     HttpRequest request{HttpMethod::put, std::move(place)};
-    // Elsewhere, its state is what lets us in.
+    // On another host, the state in the URL authorises the request.
     if (request.url.has_origin_of(registry_)) request.authorizer = &authorizer_;
     request.body = &source;
     request.body_digest = digest;

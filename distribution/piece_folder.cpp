@@ -12,8 +12,8 @@ constexpr std::uint64_t kPullPiece = std::uint64_t{8} << 20;
 
 }  // namespace
 
-// The names hold the digest: were the folder exchanged for a link while it is used, no file of that name
-// would be where the link leads, and nothing there is replaced or removed.
+// The names include the digest. If the folder is replaced by a link during use, the target has no
+// file of that name, so nothing there is replaced or removed.
 PieceFolder::PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
     : files_(files),
       blob_(blob),
@@ -27,12 +27,13 @@ Result<void> PieceFolder::read(ContentServer& server, BodySink& sink) {
   if (assembled || assembled.error().code != ErrorCode::unavailable) remove();
   if (!assembled) return std::move(assembled).error();
   if (*assembled) return {};
-  // One of the pieces is wrong, and nothing says which one. As a whole the blob is compared mirror by mirror.
+  // One of the pieces is wrong, and it is unknown which one. The whole blob is read and verified
+  // mirror by mirror.
   CUBINET_TRY(sink.restart());
   return server.read_blob(blob_, sink);
 }
 
-// Returns whether the bytes written to the sink are the blob.
+// Writes the blob to the sink. Returns whether its digest is right.
 Result<bool> PieceFolder::assemble(ContentServer& server, BodySink& sink) {
   Sha256Hasher hasher;
   for (std::uint64_t offset = 0; offset < blob_.size; offset += kPullPiece) {
@@ -53,7 +54,7 @@ Result<Bytes> PieceFolder::piece(ContentServer& server, std::uint64_t offset) {
   return fetched;
 }
 
-// Returns whether the folder is there and belongs to this user alone.
+// Creates the folder. Returns whether it belongs to this user alone.
 bool PieceFolder::make() const {
   if (!files_.create_directories(folder_, FileSystem::Mode::private_to_owner)) return false;
   const auto status = files_.status(folder_);
@@ -61,11 +62,10 @@ bool PieceFolder::make() const {
          why_not_trusted(**status) == nullptr;
 }
 
-// Removes the pieces and the temporary files of pulls that were killed, and the folder if nothing else is in
-// it.
+// Removes the pieces and the temporary files of killed pulls, and the folder if it is then empty.
 void PieceFolder::remove() const {
   const auto listing = files_.list(folder_);
-  if (!listing) return;  // another pull of the same bundle has finished first
+  if (!listing) return;  // another pull of the same bundle finished first
   for (const std::string& name : listing->names) {
     if (name.starts_with(prefix_) || name.starts_with("." + prefix_))
       (void)files_.remove(folder_ / name).has_value();

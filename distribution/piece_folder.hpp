@@ -7,16 +7,17 @@
 
 namespace cubinet {
 
-// A large blob in pieces of 8 MiB, each a file in the hidden folder `.<name>.<digest>.parts` beside `path`,
-// so that a pull that was killed or lost its connection continues there. The assembled blob is hashed, so
-// that a wrong piece is found. Does not own `files`.
+// A large blob in pieces of 8 MiB, each a file in the hidden folder `.<name>.<digest>.parts` beside
+// `path`. A pull that was killed or lost its connection continues there. The assembled blob is
+// hashed, which detects wrong pieces. Does not own `files`.
 class PieceFolder {
  public:
   PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob);
 
-  // Reads the blob into the sink, through the pieces if the folder belongs to this user alone. Otherwise, as
-  // when somebody else has put a link or a folder in its place, nothing is kept. The pieces are removed
-  // unless the error is `unavailable`: the next pull continues after that.
+  // Reads the blob into the sink, through the pieces if the folder belongs to this user alone.
+  // Otherwise, for example if another user has created a link or a folder of that name, nothing is
+  // stored. The pieces are removed unless the error is `unavailable`: the next pull then continues
+  // with them.
   Result<void> read(ContentServer& server, BodySink& sink);
 
  private:
@@ -28,7 +29,7 @@ class PieceFolder {
   FileSystem& files_;
   const BlobDescriptor blob_;
   const std::filesystem::path folder_;
-  const std::string prefix_;  // of the names of the pieces
+  const std::string prefix_;  // prefix of the names of the pieces
 };
 
 }  // namespace cubinet

@@ -24,7 +24,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-// A quoted text, or all up to the next comma.
+// Takes a quoted text, or everything up to the next comma.
 std::optional<std::string> take_value(std::string_view& text) {
   if (!text.starts_with('"')) {
     const std::string value(text.substr(0, text.find_first_of(", ")));
@@ -137,7 +137,8 @@ Result<std::string> RegistryAuthorizer::fetch_token(const AuthenticationChalleng
     std::string token = answer ? answer->text_of(name) : "";
     if (!token.empty()) return token;
   }
-  // Not quoted: it may be one that we do not understand.
+  // The answer is not quoted in the message, because it may contain a token that was not
+  // recognised.
   return Error{ErrorCode::unavailable, what + ": " + realm->for_people() + " answers with something else"};
 }
 

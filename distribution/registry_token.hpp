@@ -9,20 +9,21 @@
 
 namespace cubinet {
 
-// What a WWW-Authenticate asks for: a scheme in small letters, and its parameters by name in small letters.
-// nullopt when it cannot be read.
+// The parameters of a WWW-Authenticate header: the scheme and its parameters by name, both in lower
+// case. nullopt if it cannot be parsed.
 struct AuthenticationChallenge {
   std::string scheme;
   std::map<std::string, std::string> parameters;
 };
 std::optional<AuthenticationChallenge> parse_challenge(std::string_view header);
 
-// Who may ask a registry: by a token that it sends us to fetch elsewhere (distribution's token
-// authentication), or by user and password where it wants these. Nothing is sent before the registry asks for
-// it; tokens are kept for reading and for writing each, until they are refused.
+// The authorizer of requests to a registry. It fetches a token from the server that the registry
+// names (distribution's token authentication), or sends user and password if the registry requires
+// these. Nothing is sent before the registry asks for it. Tokens for reading and for writing are
+// kept until they are refused.
 //
-// Where a registry sends us for a token, it sends our password too. It goes there over https alone, or, from
-// a registry that was itself asked by http, to that one alone.
+// The password is sent to the token server too. It is sent over https only, or, if the registry
+// itself was contacted by http, to the same host.
 class RegistryAuthorizer final : public Authorizer {
  public:
   RegistryAuthorizer(std::shared_ptr<HttpClient> client, Url registry,
@@ -39,7 +40,7 @@ class RegistryAuthorizer final : public Authorizer {
   Url registry_;
   std::optional<RegistryCredentials> credentials_;
   std::mutex mutex_;
-  std::map<bool, HttpHeader> authorization_;  // by whether the request writes
+  std::map<bool, HttpHeader> authorization_;  // key: whether the request writes
 };
 
 }  // namespace cubinet

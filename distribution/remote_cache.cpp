@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kRecordFile = "kernel.record";
 constexpr const char* kImageFile = "kernel.image";
-// Record and signatures are a few KB.
+// The limit of an entry. Record and signatures have a few KB.
 constexpr std::uint64_t kMaximumEntryBytes = std::uint64_t{1} << 20;
 
 struct CacheUses {
@@ -47,7 +47,7 @@ class RemoteCache final : public Store {
   const StoreDescription& description() const override { return description_; }
   std::uint64_t fetched_bytes() const override { return uses_.bytes; }
 
-  // Nothing here is listed: the server knows names of entries and not what they are.
+  // The cache cannot be listed: the server knows only the names of entries.
   Result<CubinRecords> find(const KernelId&) override { return CubinRecords(); }
   Result<CubinRecords> find_key(KernelKey) override { return CubinRecords(); }
   Result<CubinRecords> find_function(std::string_view) override { return CubinRecords(); }
@@ -93,16 +93,17 @@ class RemoteCache final : public Store {
   const bool asks_;
   const ForkGuard fork_guard_;
   CircuitBreaker breaker_;
-  CircuitBreaker writing_;  // who may not write may read
+  CircuitBreaker writing_;  // separate, because a reader may lack the right to write
   CacheUses uses_;
-  UploadQueue uploads_;  // goes first: what it sends asks the others
+  UploadQueue uploads_;  // destroyed first, because its uploads use the other members
 };
 
 std::string blob_path(const Sha256Digest& digest) {
   return "cas/" + digest.to_hex();
 }
 
-// Of a build that was made here and is what it is by its fingerprint alone: neither shipped nor imported.
+// Returns whether the record is of this build, made here and identified by its fingerprint alone:
+// neither shipped nor imported.
 bool is_that_build(const CubinRecord& record, const KernelIdentity& identity, ImageKind kind,
                    const BuildFingerprint& fingerprint) {
   return record.identity == identity && record.kind == kind && record.fingerprint == fingerprint &&
@@ -124,7 +125,7 @@ Result<std::optional<Bytes>> RemoteCache::get(const std::string& path, std::uint
   return std::optional(std::move(sink.bytes));
 }
 
-// Signatures are compared before anything that they are over is looked at.
+// Verifies signatures before parsing what they sign.
 Result<CubinRecord> RemoteCache::verified_record(const std::string& name, ByteView entry) const {
   CUBINET_TRY_ASSIGN(const ActionResult result, parse_action_result(entry));
   const ActionResult::File* record = result.find(kRecordFile);
@@ -151,7 +152,7 @@ Result<std::optional<Cubin>> RemoteCache::fetch(const KernelIdentity& identity, 
   if (!is_that_build(record, identity, kind, fingerprint))
     return Error{ErrorCode::untrusted, "'" + name + "' holds another build than it is named by",
                  "whoever can write to the cache put it there: see who may"};
-  // A server may have forgotten the image and not the entry.
+  // A server may have evicted the image and kept the entry.
   CUBINET_TRY_ASSIGN(auto image, get(blob_path(record.digest), record.size, record.size));
   if (!image) return std::optional<Cubin>();
   if (image->size() != record.size || sha256(*image) != record.digest)
@@ -173,8 +174,8 @@ Result<void> RemoteCache::put(HttpClient& client, const std::string& path, ByteV
   return refusal_error("'" + path + "' cannot be written", response);
 }
 
-// The entry goes last: who finds it finds what it names. Record and signature lie below cas/ too, for servers
-// that want all of it there.
+// Writes an entry last, so that everything it names exists. Record and signature are also stored
+// below cas/, for servers that require all content there.
 Result<void> RemoteCache::write(HttpClient& client, const Cubin& cubin) const {
   const CubinRecord& record = *cubin.record;
   Bytes encoded = encode_record(record);

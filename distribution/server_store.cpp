@@ -84,7 +84,7 @@ class ServerStore final : public Store {
 
   Result<std::shared_ptr<Bundle>> bundle();
   Result<std::optional<Cubin>> fetch(Bundle& bundle, std::shared_ptr<const CubinRecord> record);
-  // The build as the home has it by now.
+  // Returns the build that the home has now.
   std::optional<Cubin> kept(const std::shared_ptr<const CubinRecord>& record);
   void keep(const Cubin& cubin);
   void note_uses();
@@ -93,12 +93,12 @@ class ServerStore final : public Store {
   const std::shared_ptr<KeptServer> server_;
   const StoreDescription description_;
   const ForkGuard fork_guard_;
-  std::mutex mutex_;  // guards what follows; held by whoever opens the bundle
+  std::mutex mutex_;  // Guards the members below. Held while the bundle is opened.
   std::shared_ptr<Bundle> bundle_;
   std::atomic<bool> pinned_{false};  // the home has pinned the channel to bundle_
   std::optional<Error> refusal_;
   std::chrono::steady_clock::time_point opened_again_{};
-  std::atomic<bool> told_{false};  // that what arrives is not kept
+  std::atomic<bool> told_{false};  // true if it was logged that fetched content is not stored
   std::atomic<std::uint64_t> asked_{0};
   std::atomic<std::uint64_t> found_{0};
   std::atomic<std::uint64_t> used_{0};
@@ -135,7 +135,7 @@ std::optional<Cubin> ServerStore::kept(const std::shared_ptr<const CubinRecord>&
 
 void ServerStore::keep(const Cubin& cubin) {
   if (!options_.home->description().writable) return;
-  // A record that lies about its image would be found by whoever asks the home.
+  // A record that does not match its image would be found by other users of the home.
   auto published = check_image(*cubin.record, *cubin.image);
   if (published) published = options_.home->publish(cubin);
   if (!published)

@@ -16,7 +16,7 @@ class StaticServer final : public ContentServer {
   Result<bool> do_has_blob(const BlobDescriptor& blob) override {
     const HttpRequest request = to(HttpMethod::head, path_of(blob.digest));
     CUBINET_TRY_ASSIGN(const HttpResponse response, client_->send(request));
-    // S3 says 403 for what is not there to whoever may not list the bucket.
+    // S3 returns 403 for missing objects to clients that may not list the bucket.
     if (response.status == 404 || response.status == 410 || response.status == 403) return false;
     if (!response.succeeded()) return refusal_error("whether a blob is there cannot be told", response);
     const std::string* length = response.header("Content-Length");
@@ -61,7 +61,7 @@ class StaticServer final : public ContentServer {
     MemorySink sink;
     request.limit = kMaximumChannelText;
     request.sink = &sink;
-    // The one thing here that changes: what stands between is to ask.
+    // A channel is the only content that changes, so proxies must revalidate it.
     request.headers.push_back({"Cache-Control", "no-cache"});
     CUBINET_TRY_ASSIGN(const HttpResponse response, client_->send(request));
     if (response.status == 404 || response.status == 410) return std::optional<Sha256Digest>();

@@ -8,14 +8,14 @@
 
 namespace cubinet {
 
-// A file under a name that nobody looks for, until it is kept under another. What is not kept is removed.
-// restart() comes before the first write.
+// A temporary file that keep() renames. The destructor removes it otherwise. restart() must precede
+// the first write.
 class TemporaryFileSink final : public BodySink {
  public:
   TemporaryFileSink(FileSystem& files, std::filesystem::path path) : files_(files), path_(std::move(path)) {}
   ~TemporaryFileSink() override {
     file_.reset();
-    // One that has its name by now is no longer there under this.
+    // A kept file no longer has this name.
     (void)files_.remove(path_).has_value();
   }
   TemporaryFileSink(const TemporaryFileSink&) = delete;

@@ -6,7 +6,8 @@
 namespace cubinet {
 namespace {
 
-// Each holds an image: a server that is slower than this node compiles must not fill its memory.
+// The most pending uploads. Each holds an image, so a server that is slower than this node's
+// compiler must not fill its memory.
 constexpr std::size_t kMostWaiting = 256;
 
 std::int64_t steady_now() {
@@ -24,7 +25,7 @@ UploadQueue::UploadQueue(const HttpSettings& settings, std::chrono::milliseconds
     : patience_(patience), log_(std::move(log)), client_(until(settings, [this] { return is_over(); })) {}
 
 UploadQueue::~UploadQueue() {
-  // A child has neither the thread nor, perhaps, the lock.
+  // A forked child does not have the thread, and the lock may be held forever.
   if (!fork_guard_.in_original_process()) {
     static_cast<void>(thread_.release());
     return;
@@ -49,7 +50,7 @@ void UploadQueue::push(Upload upload) {
   if (waiting_.size() >= kMostWaiting) return tell("256 others wait to be sent");
   waiting_.push_back(std::move(upload));
   if (sending_) return;
-  if (thread_ != nullptr) thread_->join();  // it has nothing left to do
+  if (thread_ != nullptr) thread_->join();  // it has no work left
   thread_.reset();
   try {
     thread_ = std::make_unique<std::thread>([this] { send_all(); });

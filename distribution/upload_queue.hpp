@@ -15,9 +15,9 @@
 
 namespace cubinet {
 
-// What is sent behind the back of whoever made it, one after the other, by a thread that lives while there is
-// something to send. Its destruction waits for at most `patience`, and what was not sent then is dropped.
-// That something could not be sent is a warning once. Thread-safe; in a forked child it does nothing.
+// Uploads in the background, one after the other, on a thread that lives while there is work. The
+// destructor waits at most `patience` and drops the rest. The first failure is logged as a warning.
+// Thread-safe. Does nothing in a forked child.
 class UploadQueue {
  public:
   using Upload = Callback<Result<void>(HttpClient&)>;
@@ -27,7 +27,7 @@ class UploadQueue {
   UploadQueue(const UploadQueue&) = delete;
   UploadQueue& operator=(const UploadQueue&) = delete;
 
-  // Returns at once.
+  // Queues an upload and returns at once.
   void push(Upload upload);
 
  private:
@@ -38,9 +38,10 @@ class UploadQueue {
   const std::chrono::milliseconds patience_;
   const LogSink log_;
   const ForkGuard fork_guard_;
-  std::atomic<std::int64_t> ends_{0};  // of the steady clock; 0: nobody waits for the end
-  HttpClient client_;                  // of its own: its requests end where nobody waits any more
-  std::mutex mutex_;                   // guards what follows
+  std::atomic<std::int64_t> ends_{0};  // steady clock; 0: the destructor has not been called
+  // Separate, so that its requests end with the destructor's wait.
+  HttpClient client_;
+  std::mutex mutex_;  // guards the members below
   std::deque<Upload> waiting_;
   std::unique_ptr<std::thread> thread_;
   bool sending_ = false;

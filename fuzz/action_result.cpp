@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cache of builds answers: the files of an action. What is read is written so that it is read again.
+// Reads the answer of a build cache: the files of an action. Encodes the result and reads it again.
 #include "fuzz.hpp"
 
 #include <cubinet/distribution/action_result.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bundle's root, branches and pages. A digest that is wrong hides what lies behind it, so a second reading
-// is of the root with the digest that it should have.
+// Reads a bundle's root, branches and pages. A wrong digest hides the content behind it, so the
+// root is read a second time with the right digest.
 #include "bundle/bundle_branches.hpp"
 #include "bundle/bundle_pages.hpp"
 #include "bundle/bundle_root.hpp"
@@ -14,8 +14,8 @@
 namespace cubinet::fuzz {
 namespace {
 
-// A page behind the byte that names its table. What it begins with is said by the root, which is believed
-// here.
+// Reads a page that follows the byte for its table. The page's first number, which the root states,
+// is taken from the page.
 void read_page(ByteView bytes) {
   const auto table = static_cast<BundleTable>(std::to_integer<std::size_t>(bytes.front()) % kBundleTables);
   const ByteView page = bytes.subspan(1);

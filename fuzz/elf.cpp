@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ELF file as the driver gets it: sections, symbols, attributes, notes.
+// Reads an ELF file for the driver: sections, symbols, attributes, notes.
 #include "fuzz.hpp"
 
 #include <cubinet/base/elf.hpp>

@@ -5,8 +5,8 @@
 
 namespace cubinet::fuzz {
 
-// Reads any bytes as one of the readers of foreign bytes does. Ends the process where an answer contradicts
-// itself; libFuzzer and the sanitizers see the rest.
+// Passes any bytes to one reader of untrusted bytes. Aborts if an answer contradicts itself.
+// libFuzzer and the sanitizers detect the rest.
 void read(ByteView bytes);
 
 }  // namespace cubinet::fuzz

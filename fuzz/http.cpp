@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server says: a response's head, piece by piece, ranges, times to wait, places to go, manifests and
-// channels. The first line is a status, those up to an empty one are headers, the rest is the body.
+// Reads a server's answer: the head of a response in pieces, ranges, waiting times, redirects,
+// manifests and channels. The first line is a status, the lines up to an empty one are headers, and
+// the rest is the body.
 #include "fuzz.hpp"
 #include "response_body.hpp"
 #include "retry.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source's directives, as the standard reads them that the first byte says.
+// Reads a source's directives by the standard that the first byte selects.
 #include "fuzz.hpp"
 #include "include_scanner.hpp"
 

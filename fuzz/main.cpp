@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libFuzzer calls.
+// The entry point for libFuzzer.
 #include "fuzz.hpp"
 
 #include <cstdint>

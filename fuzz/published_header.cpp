@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A published folder: the header that lists its kernels, and the list of its files.
+// Reads a published folder: the header that lists its kernels, and the list of its files.
 #include "fuzz.hpp"
 
 #include <cubinet/artifacts/checksums.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of a home or bundle, and the encoding of a kernel's identity. What is read is written as it was.
+// Reads a record of a home or bundle, and the encoding of a kernel's identity. Encodes the result
+// and compares it.
 #include "fuzz.hpp"
 
 #include <cubinet/spec/cubin.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of an import: the table that a home keeps, and one row of an identity.
+// Reads the rows of an import: the table that a home stores, and one row of an identity.
 #include "fuzz.hpp"
 #include "imported/import_format.hpp"
 

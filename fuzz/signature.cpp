@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trust is read from: signatures, public and secret keys, key sets, policies.
+// Reads the inputs of trust: signatures, public and secret keys, key sets, policies.
 #include "fuzz.hpp"
 #include "policy_file.hpp"
 

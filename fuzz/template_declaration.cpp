@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A template's source with its declaration.
+// Reads a template's source with its declaration.
 #include "template_declaration.hpp"
 
 #include "fuzz.hpp"

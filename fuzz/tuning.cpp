@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuning table. A digest that is wrong hides what lies before it, so a second reading has the right one.
-// What is read is written as it was.
+// Reads a tuning table. A wrong digest hides the content before it, so it is read a second time
+// with the right digest. Encodes the result and compares it.
 #include "fuzz.hpp"
 
 #include <cubinet/kernel_table/tuning_table.hpp>

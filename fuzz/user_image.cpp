@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cubin, PTX or fatbinary that a user adds, packed by LZ4 or zstd within.
+// Reads a cubin, PTX or fatbinary that a user adds, including parts compressed by LZ4 or zstd.
 #include "fuzz.hpp"
 
 #include <cubinet/spec/user_image.hpp>

@@ -27,7 +27,7 @@ TRITON_PROGRAM = '''
 import os, sys
 trace = open(os.environ["CHECK_TRACE"], "a", buffering=1)
 def note(event, arguments):
-    # Popen may end in one of the next two, and is then written down twice.
+    # Popen may end in one of the next two, and is then recorded twice.
     if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
         command = arguments[0] if event == "os.system" else arguments[1]
         words = command if isinstance(command, (list, tuple)) else [command]

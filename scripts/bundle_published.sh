@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The attention cubins of the published package flashinfer-cubin 0.6.13 as one bundle: imported into a home, packed in the profile
-# `ship`, pushed to a docker-registry on this machine; then what `select` names for DeepSeek-V3's and Llama-3-70B's shapes on a
-# device of 10.3 is pulled into an empty home, again and whole into others. Says bytes and times. No GPU is needed.
+# Packs the attention cubins of the published package flashinfer-cubin 0.6.13 into one bundle:
+# imports them into a home, packs them with the profile `ship` and pushes them to a docker-registry
+# on this machine. Then pulls the kernels that `select` chooses for DeepSeek-V3's and Llama-3-70B's
+# shapes on a device of 10.3 into an empty home, once more, and the whole bundle into other homes.
+# Reports bytes and times. Needs no GPU.
 #
 # Usage: bundle_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]
-#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and unpacked (1.9 GB) into
-#            build/published
+#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and
+#            unpacked (1.9 GB) into build/published
 #   TOOL     the cubinet executable; default: build/release is built
-#   RESULT   where the figures go; default: bench/results/published_bundle.json
-#   COMMIT   what was built, for the result; default: the tree's commit
-# Needs docker-registry and 4 GB below TMPDIR. Exit status 1 when something is missing or wrong, or a goal is missed.
+#   RESULT   the file for the figures; default: bench/results/published_bundle.json
+#   COMMIT   the commit in the result; default: the tree's
+# Needs docker-registry and 4 GB below TMPDIR. Exits with 1 if something is missing or wrong, or a
+# goal is missed.
 set -euo pipefail
 # shellcheck source=scripts/published.sh
 source "$(dirname "${BASH_SOURCE[0]}")/published.sh"

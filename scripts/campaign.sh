@@ -1,23 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What takes too long for scripts/test.sh, which runs a short form of each. docs/reliability.md has the figures.
+# Runs the tests that take too long for scripts/test.sh, which runs a short form of each.
+# docs/reliability.md has the figures.
 #
 # Usage: scripts/campaign.sh [-o RESULTS] [-j JOBS] [-n EXECUTIONS] [-t TREE] PART...
-#   fuzz   every fuzz target EXECUTIONS times (default 10000000) from its corpus, under AddressSanitizer and
-#          UndefinedBehaviorSanitizer: cmake --preset fuzz && cmake --build --preset fuzz, on any Linux with Clang 14
-#   bytes  every byte of an entry, of a bundle's root, pages and frames, of a signature and of the index is another, each
-#          is cut off at every length, each page of the index is lost: at least 1000000 mutants; and every byte or bit of
-#          what is adopted, of a published folder's lists and of declarations
-#   power  the power goes at every change of a home's files, several times: at least 1000 cuts
-#   kills  every step of publish, import and gc is the last one of a process, and the tool is killed at any time: 10000
-#   faults every call of files, SQLite and libcurl, and every allocation, fails once and from then on, and calls fail by
-#          chance: at least 100000 faults
-#   herd   64 processes of 8 threads want 8 kernels at one moment, 1000 times; a build takes 200 ms
-#   fleet  4000 clients, through a proxy that spoils two answers of five, and a dead mirror; wants nginx
-#   device every specification of device code that the tests name compiles: scripts/test.sh takes one of three of each kind
-#   RESULTS  a folder, default build/campaign; JOBS: default the processors
-#   TREE     where all but the first find their tests, default build/dev: scripts/test.sh dev beforehand
-# The last line of a part says what was done and found; exit status 0 when nothing was.
+#   fuzz   runs every fuzz target EXECUTIONS times (default 10000000) from its corpus, under
+#          AddressSanitizer and UndefinedBehaviorSanitizer: cmake --preset fuzz &&
+#          cmake --build --preset fuzz, on any Linux with Clang 14
+#   bytes  changes every byte of an entry, of a bundle's root, pages and frames, of a signature and of
+#          the index, truncates each at every length, and loses each page of the index: at least
+#          1000000 mutants; and changes every byte or bit of adopted entries, of a published folder's
+#          lists and of declarations
+#   power  cuts the power at every change of a home's files, several times: at least 1000 cuts
+#   kills  ends a process at every step of publish, import and gc, and kills the tool at random times:
+#          10000 kills
+#   faults fails every call of files, SQLite and libcurl, and every allocation, once and permanently,
+#          and fails random calls: at least 100000 faults
+#   herd   requests 8 kernels from 64 processes of 8 threads at once, 1000 times; a build takes 200 ms
+#   fleet  runs 4000 clients through a proxy that damages two answers of five, with a dead mirror;
+#          needs nginx
+#   device compiles every specification of device code that the tests name; scripts/test.sh compiles
+#          a third of each kind
+#   RESULTS  a folder, default build/campaign; JOBS: default the number of processors
+#   TREE     the tree with the other parts' tests, default build/dev (scripts/test.sh dev)
+# The last line of a part states what was done and found. Exits with 0 if nothing was found.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -37,8 +43,9 @@ done
 ((${#parts[@]})) || usage
 mkdir -p "$results"
 
-# NAME: that target, shared among as many processes as its part of the jobs. libFuzzer merges what each finds. Where memory
-# was taken, and which inputs are rare, would be a third of the time: a finding is run again for its stack.
+# NAME: runs that target in its share of the jobs. libFuzzer merges the results. Recording
+# allocation stacks and rare inputs would take a third of the time; a finding is run again for its
+# stack.
 fuzz_one() {
   local name=$1 workers=$2 folder=$results/fuzz/$1 seeds=$root/fuzz/corpus/$1
   [[ -d $seeds ]] || seeds=$root/kernel_templates/device # what reads sources begins with ours
@@ -75,7 +82,8 @@ fuzz() {
   ((found == 0))
 }
 
-# PART PROGRAM TESTS...: these tests of an executable, one after the other, at full size. What they count goes to a file.
+# PART PROGRAM TESTS...: runs these tests of an executable in turn at full size. Their counts are
+# written to a file.
 run_tests() {
   local part=$1 program=$tree/tests/$2 log=$results/$1.$(basename "$2").$BASHPID.log
   shift 2
@@ -88,7 +96,7 @@ run_tests() {
   fi
 }
 
-# PART LEAST WHAT: the sum of what was counted of that, which has to be so many at least.
+# PART LEAST WHAT: returns the sum of these counts and checks that it is at least LEAST.
 summed() {
   local sum
   sum=$(awk -v what="$3" '{count = $1; sub(/^[0-9]+ /, "")} $0 == what {sum += count} END {print sum + 0}' "$results/$1.counts")
@@ -101,7 +109,7 @@ begin() {
   rm -f "$results/$1".*.log
 }
 
-# PART PROGRAM TESTS...: as run_tests, each of JOBS processes with its share of the positions.
+# PART PROGRAM TESTS...: does the same in JOBS processes, each with its share of the positions.
 share_tests() {
   local pids=() pid bad=0 worker
   for ((worker = 1; worker <= jobs; worker++)); do

@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-# The architecture: the modules, what each may include and what it knows. CMake reads the same file.
+# The architecture: the modules and their allowed includes. CMake reads the same file.
 MODULES = "cmake/modules.txt"
 ARCHITECTURE = "docs/architecture.md"
 ENVIRONMENT = "session/environment.cpp"
@@ -26,16 +26,17 @@ ONLY_IN = {
     r"\b(secure_)?(get|set|put|unset)env\s*\(": ("cli/", "tests/", "bench/main.cpp", "jit/compiler.cpp"),
 }
 
-# Source files without a test of their own name, and why.
+# Source files without a test of the same name, and the reasons.
 NO_NAMESAKE_TEST = {
     "cli/main.cpp": "a few lines; the CLI is tested as a process",
 }
 
-# The test suites, which are labels of tests: CONTRIBUTING.md says what each means.
+# The test suites, which are labels of tests. CONTRIBUTING.md describes each.
 TEST_SUITES = {"loop"}
 
-# The front end. Only it names the tool's verbs, options and environment variables; a message of the library
-# names the API in backticks (`HomeOptions::path`), and the table says what the tool calls it.
+# The front end. Only it names the tool's verbs, options and environment variables; a message of the
+# library names the API in backticks (`HomeOptions::path`), and the table says what the tool calls
+# it.
 FRONT_END = "cli"
 VERBS = "cli/application.cpp"
 TOOL_TERMS = "cli/tool_terms.cpp"
@@ -229,7 +230,7 @@ class Checker:
         for text in string_literals(self.read(path)):
             outside = re.sub(r"`[^`]*`", "", text)
             found = re.search(rf"cubinet ({'|'.join(map(re.escape, self.verbs)) or '(?!)'})\b(?! set\b)", text)
-            # The one file that gives the environment's variables their meaning names them.
+            # Only the file that defines the meaning of the environment's variables names them.
             if path != ENVIRONMENT:
                 found = found or re.search(r"\bCUBINET_[A-Z]+\b", text)
             # A command of another program stands in backticks.

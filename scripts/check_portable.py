@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-# glibc's own parts, and the unwinder that comes with every glibc.
+# glibc's own parts, and the unwinder that is installed with every glibc.
 ALLOWED_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2",
                      "libgcc_s.so.1", "ld-linux-aarch64.so.1"}
 

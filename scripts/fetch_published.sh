@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches a published package of release 0.6.13 by pip, compares it with the digest that PyPI has, and unpacks it.
+# Fetches a published package of release 0.6.13 by pip, compares it with its digest on PyPI, and
+# unpacks it.
 #
 # Usage: fetch_published.sh flashinfer-cubin | flashinfer-python | cubins [FOLDER]
-# Prints the folder in which it lies: build/published/flashinfer_cubin (458 MB to fetch, 1.9 GB) or .../flashinfer (14 MB, 80 MB).
-# cubins: the folder of cubins in flashinfer_cubin, or in FOLDER, which is that package unpacked or that folder itself.
-# What is there already stays. Exit status 3 where it cannot be had.
+# Prints its folder: build/published/flashinfer_cubin (458 MB to fetch, 1.9 GB) or .../flashinfer
+# (14 MB, 80 MB).
+# `cubins` prints the folder of cubins in flashinfer_cubin, or in FOLDER, which is that package
+# unpacked or that folder itself. Existing files stay. Exits with 3 if the package cannot be
+# fetched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -37,7 +40,7 @@ esac
 
 published=$root/build/published
 if [[ ! -d $published/$folder ]]; then
-  # Moved into place when complete, so that what was interrupted is not taken for the whole.
+  # Moved when complete, so that an interrupted download is not used.
   partial=$published/partial_$folder
   rm -rf "$partial"
   mkdir -p "$partial"

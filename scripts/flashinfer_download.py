@@ -46,7 +46,7 @@ def main():
     if sys.argv[2] == "pins":
         cpu = artifacts._get_host_cpu_arch()
         for name, digest in artifacts.CheckSumHash.map_checksums.items():
-            # Those of the other processor are not in the package of cubins.
+            # Excludes the files of the other processor, which are not in the package of cubins.
             if "/cute-dsl/" not in name or f"/{cpu}/" in name:
                 print(f"{digest}  {name}")
         return

@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# On a machine with a GPU, from a portable tree: runs the examples, the tests labelled gpu and stub against the real
-# driver, then the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and
-# NVRTC: no CMake, no ctest, no compiler.
+# Checks a portable tree on a machine with a GPU: runs the examples, the tests labelled gpu and stub
+# with the real driver, the benchmarks, and those peers whose Python packages are installed, and
+# writes JSON. Needs a driver and NVRTC, but neither CMake, ctest nor a compiler.
 #
 # Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [-p FOLDER] [-k FOLDER] [PART]...
 #   RESULTS  a folder; default build/gpu_results
-#   COMMIT   what was built, for the results; default: the commit that the tree was configured at
-#   FOLDER   published cubins, as scripts/import_published.sh fetches them: for the part published
-#   -k       cases.json and corpus.bundle, as scripts/corpus/cases.py writes them: for the part corpus
-#   PART     tests (with the examples), random (2,500 random problems of decode attention against float64), published
-#            (published kernels against float64, on a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a
-#            table of measurements from nothing; all eight without one); or one of a group alone:
-#            compile, load, bundle, launch, decode, step, table; launch_peers, attention_table, speculative, first_kernel,
+#   COMMIT   the commit in the results; default: the one at which the tree was configured
+#   FOLDER   published cubins, fetched as in scripts/import_published.sh; for the part published
+#   -k       the folder of cases.json and corpus.bundle, written by scripts/corpus/cases.py; for the
+#            part corpus
+#   PART     tests (with the examples), random (2,500 random problems of decode attention against
+#            float64), published (published kernels against float64, on a device of 10.x),
+#            benchmarks, sanitizer, peers, corpus, tune (a new table of measurements); default: all
+#            eight; or one of a group alone: compile, load, bundle, launch, decode, step, table;
+#            launch_peers, attention_table, speculative, first_kernel,
 #            raw_path
-# The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
-# NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
-# The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
+# Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
+# NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
+# line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
 set -euo pipefail
 
 # shellcheck source=scripts/setup.sh
@@ -60,7 +62,7 @@ command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA dr
 mkdir -p "$results"
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader >"$results/device.txt"
 
-# The tests know where the tool and NVRTC were when the tree was built; it may have moved since.
+# The tests contain the paths of the tool and NVRTC at build time, which may have changed.
 export CUBINET_TEST_TOOL=$tree/cli/cubinet
 export CUBINET_TEST_GOLDENS=$root/tests/cli/goldens
 cuda_root=$wheels/nvidia/cu13
@@ -75,12 +77,12 @@ passed=0 failed=0 skipped=0
 
 json_string() { printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g' | tr -d '\000-\037'; }
 
-# Most of a test's time is compiling; several at a time leave the GPU to the one that has compiled.
+# A test mostly compiles. Several at a time leave the GPU to the one that has compiled.
 tests_at_a_time=$(($(nproc) < 8 ? $(nproc) : 8))
 outcomes=$results/outcomes
 tests=0
 
-# Runs one test and writes its outcome down, as the file AT.
+# Runs one test and writes its outcome to the file AT.
 run_test() { # AT EXECUTABLE NAME COMMAND...
   local at=$1 executable=$2 name=$3 start seconds outcome=passed status=0
   shift 3
@@ -100,14 +102,14 @@ run_test() { # AT EXECUTABLE NAME COMMAND...
     "$(json_string "$name")" "$outcome" "$seconds" >"$at"
 }
 
-# The same behind what follows, once there is room.
+# Does the same in the background, once there is room.
 begin_test() { # EXECUTABLE NAME COMMAND...
   tests=$((tests + 1))
   while (($(jobs -pr | wc -l) >= tests_at_a_time)); do wait -n || true; done
   run_test "$outcomes/$(printf '%05d' "$tests")" "$@" &
 }
 
-# One process a test case, as ctest would do it: a test that ends the process fails alone.
+# Runs one process per test case, like ctest, so that a test that ends the process fails alone.
 run_tests() { # EXECUTABLE
   local program=$tree/$1 name
   local -a names
@@ -119,7 +121,7 @@ run_tests() { # EXECUTABLE
   done
 }
 
-# An example compares what its kernel computed, and ends with 1 when that is wrong.
+# An example checks the result of its kernel, and exits with 1 if it is wrong.
 run_example() { # EXECUTABLE
   local -a template=()
   [[ $1 != */example_scale_add ]] || template=("$root/examples/custom_template/scale_add.cu")
@@ -131,7 +133,8 @@ run_example() { # EXECUTABLE
     exit $status' - "$cuda_root" "$tree/$1" "${template[@]}"
 }
 
-# Runs one measurement, which writes its own JSON, or one command; a failing one is counted and the others still run.
+# Runs one measurement, which writes its own JSON, or one command. A failure is counted and the
+# others still run.
 measure() { # NAME COMMAND...
   local name=$1
   shift
@@ -141,7 +144,7 @@ measure() { # NAME COMMAND...
   case $status in
     0)
       passed=$((passed + 1))
-      # What was measured is done, wherever it falls short; that is said here too.
+      # Goals that a completed measurement misses are reported here too.
       grep -E '^missed: |goals are reached$' "$results/$name.txt" >&2 || true
       ;;
     77) skipped=$((skipped + 1)) ;;
@@ -199,14 +202,14 @@ run_benchmark() { # VERB
   local nvcc
   local -a more=() rounds=()
   if [[ $1 == compile ]]; then
-    # A compilation keeps a core busy for half a second, which on a shared machine seldom passes undisturbed.
+    # A compilation uses a core for half a second and is often disturbed on a shared machine.
     rounds=(--rounds 21)
     if nvcc=$(command -v nvcc); then more=(--nvcc "$nvcc"); fi
   fi
   measure "$1" "$bench" "${nvrtc[@]}" "${commit[@]}" "${rounds[@]}" -o "$results/$1.json" "$1" "${more[@]}"
 }
 
-# All of what the tests of the same names run a little of.
+# Runs the full set of inputs of the random tests.
 run_random() {
   CUBINET_TEST_EVERY=1 measure random "$tree/tests/attention/test_attention_gpu" \
     --test-case='Every family computes random problems*,The shapes that the prior system*,Long sequences*'
@@ -217,9 +220,10 @@ skip() { # REASON
   skipped=$((skipped + 1))
 }
 
-# A line a problem: each is run by published kernels alone and held against float64. Between them every part of the
-# argument is used: split KV in one kernel, in clusters and by a launch of its own, tiles of tokens, pages of K and V
-# apart, sinks, windows, scales and queries of their own lengths, the log-sum-exp, bf16, fp16 and e4m3.
+# Prints one problem per line. Each is run by published kernels only and compared with float64.
+# Together they use every part of the argument: split KV in one kernel, in clusters and in a
+# separate launch, tiles of tokens, separate pages of K and V, sinks, windows, scales, query
+# lengths, the log-sum-exp, bf16, fp16 and e4m3.
 published_problems() {
   cat <<'PROBLEMS'
 decode --batch 4 --kv-len 8192 --heads-q 64 --heads-kv 8 --page-size 32
@@ -256,7 +260,7 @@ run_published() {
   rm -rf "$home"
   options=(--home "$home" --json)
   measure published_import "$tool" import-artifacts "$folder" "${options[@]}"
-  # What is needed behind a published kernel (its reduction, the log-sum-exp) is compiled.
+  # The kernels that follow a published kernel (its reduction, the log-sum-exp) are compiled.
   [[ -z $cuda_root ]] || export CUDA_HOME=$cuda_root
   ((failed == failures)) || return 0
   while read -r problem; do
@@ -267,9 +271,9 @@ run_published() {
   rm -rf "$home"
 }
 
-# Every kind of decode problem, small, under each tool; the launches of published kernels under those that look at
-# memory: what hands them their argument is ours, the kernel that stands in for them only a test's, and minutes long
-# under the others.
+# Runs small problems of every kind under each tool. Launches of published kernels run only under
+# the tools that check memory: only their argument is ours, the kernel is a test's stand-in, and the
+# other tools would take minutes.
 run_sanitizer() {
   if ! command -v compute-sanitizer >/dev/null; then
     printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
@@ -281,11 +285,11 @@ run_sanitizer() {
   [[ ! -x $stand_in ]] || mapfile -t names < <("$stand_in" --list-test-cases | grep -vE '^(\[doctest\]|=====)')
   for tool in memcheck initcheck racecheck synccheck; do
     more=()
-    # The driver tells how many arguments a kernel takes only by refusing to describe one more: such a refusal is the
-    # loader's way to count them, not an error.
+    # The driver reports the number of a kernel's arguments only by refusing to describe one more.
+    # The loader counts them in this way, so such a refusal is not an error.
     [[ $tool != memcheck ]] || more=(--report-api-errors no)
-    # It takes an arrival at an mbarrier for that thread's alone, where one thread of a warp arrives for all of it, as
-    # in latent attention on Hopper.
+    # racecheck attributes an arrival at an mbarrier to its thread only, although one thread of a
+    # warp arrives for the whole warp in latent attention on Hopper.
     problems=(--small)
     [[ $tool != racecheck ]] || problems+=(--without latent)
     measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
@@ -301,7 +305,7 @@ run_sanitizer() {
 }
 
 run_first_kernel() {
-  # Without a peer this one still measures ours.
+  # This benchmark measures our part even without a peer.
   local first=()
   ! have_modules flashinfer torch || first+=(--peer FlashInfer)
   ! have_modules flash_attn torch || first+=(--peer flash-attn-4)
@@ -316,7 +320,7 @@ run_corpus() {
   measure corpus "$bench" "${nvrtc[@]}" corpus "$corpus/cases.json" --bundle "$corpus/corpus.bundle"
 }
 
-# Into an empty home: what it takes, what it changes, and what that gains.
+# Tunes into an empty home: the time, the changed choices and their gains.
 run_tune() {
   local home=$results/tune_home
   rm -rf "$home"

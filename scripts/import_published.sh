@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Imports the published package flashinfer-cubin 0.6.13 whole, compares every count with what is known of it, damages
-# a copy of a part and looks for each damage by name, and times the import beside `sha256sum -c`. No GPU is needed.
+# Imports the whole published package flashinfer-cubin 0.6.13, compares every count with the known
+# one, damages a copy of a part and checks that each damage is reported by name, and times the
+# import beside `sha256sum -c`. Needs no GPU.
 #
 # Usage: import_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]
-#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and unpacked (1.9 GB) into
-#            build/published
+#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and
+#            unpacked (1.9 GB) into build/published
 #   TOOL     the cubinet executable; default: build/release is built
-#   RESULT   where the times go; default: bench/results/import.json
-#   COMMIT   what was built, for the result; default: the tree's commit
-# Exit status 1 when a count differs, a damage is not found or a goal is missed.
+#   RESULT   the file for the times; default: bench/results/import.json
+#   COMMIT   the commit in the result; default: the tree's
+# Exits with 1 if a count differs, a damage is not reported or a goal is missed.
 set -euo pipefail
 # shellcheck source=scripts/published.sh
 source "$(dirname "${BASH_SOURCE[0]}")/published.sh"

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Mirrors the published package flashinfer-cubin 0.6.13 into a folder, serves that with nginx, and has FlashInfer 0.6.13's own
-# artifacts.py and cubin_loader.py download all of it, unmodified; then mirrors it from that server by the digests that FlashInfer
-# pins, kills a mirror half-way and goes on, and imports the result. No GPU and no torch is needed.
+# Mirrors the published package flashinfer-cubin 0.6.13 into a folder, serves it with nginx, and
+# lets FlashInfer 0.6.13's own unmodified artifacts.py and cubin_loader.py download all of it. Then
+# mirrors it from that server by the digests that FlashInfer pins, kills a mirror run half-way and
+# continues it, and imports the result. Needs neither a GPU nor torch.
 #
 # Usage: mirror_published.sh [-t TOOL] [FOLDER]
-#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and unpacked (1.9 GB) into
-#            build/published
+#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and
+#            unpacked (1.9 GB) into build/published
 #   TOOL     the cubinet executable; default: build/release is built
-# Needs nginx, pip and 8 GB below TMPDIR. Exit status 1 when a file is missing, wrong, or more than it should be.
+# Needs nginx, pip and 8 GB below TMPDIR. Exits with 1 if a file is missing, wrong or unexpected.
 set -euo pipefail
 # shellcheck source=scripts/published.sh
 source "$(dirname "${BASH_SOURCE[0]}")/published.sh"
@@ -17,7 +18,7 @@ wrong() {
   printf 'wrong: %s\n' "$*" >&2
   exit 1
 }
-# run DOCUMENT VERB…: the tool, whose document is kept, and what it says only where it fails.
+# run DOCUMENT VERB…: runs the tool, keeps its document, and prints its output only if it fails.
 run() {
   local document=$1
   shift
@@ -26,7 +27,7 @@ run() {
     wrong "cubinet $1 ended with another status than 0"
   }
 }
-# field DOCUMENT EXPRESSION: of the JSON document that the tool printed.
+# field DOCUMENT EXPRESSION: evaluates an expression over the tool's JSON document.
 field() {
   python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); f=d["folders"]; print(eval(sys.argv[2]))' "$1" "$2"
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2034 # what it sets is for those that source it
-# Sourced by the scripts that try the tool with published packages: their line, the folder of cubins, the tool.
+# Sourced by the scripts that test the tool with published packages. Parses their command line,
+# finds the folder of cubins and builds the tool.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 die() {
@@ -9,8 +10,8 @@ die() {
   exit 3
 }
 
-# USAGE OPTIONS ARGUMENT…: sets `folder` and of the options, as getopts has them, `tool`, `result` and `commit`, whose defaults
-# the caller has set. Ends with 2 where the line is wrong.
+# USAGE OPTIONS ARGUMENT…: sets `folder` and, from the options in getopts format, `tool`, `result`
+# and `commit`, whose defaults the caller has set. Exits with 2 if the line is wrong.
 read_published_line() {
   local usage=$1 options=$2 option OPTIND=1
   shift 2
@@ -27,7 +28,7 @@ read_published_line() {
   folder=$("$root/scripts/fetch_published.sh" cubins "$@")
 }
 
-# Builds the tool where the line has none, and names the commit.
+# Builds the tool if the line names none, and sets the commit.
 prepare_published_tool() {
   if [[ -z $tool ]]; then
     cmake --preset release -S "$root" -DCUBINET_BUILD_TESTS=OFF -DCUBINET_BUILD_EXAMPLES=OFF >/dev/null

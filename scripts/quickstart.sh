@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From a fresh machine to cubinet's whole job: sets the machine up, builds the release tree, compiles a kernel,
-# prebuilds a bundle for four GPU targets, verifies it, imports it into an empty registry, and shows one flipped
-# byte being caught. No GPU is needed; where there is one, a kernel is launched and checked as well.
+# Runs the whole workflow on a fresh machine: sets the machine up, builds the release tree, compiles
+# a kernel, prebuilds a bundle for four GPU targets, verifies it, imports it into an empty registry,
+# and shows that one flipped byte is detected. Needs no GPU. If there is one, a kernel is launched
+# and checked as well.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -10,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 setup
 build=$root/build/release
 mkdir -p "$build"
-# A folder as a few units: half the time of a first build.
+# A unity build takes half the time of a first build.
 {
   cmake --preset release -S "$root" -DCUBINET_BUILD_EXAMPLES=OFF -DCUBINET_WARNINGS_AS_ERRORS=OFF -DCMAKE_UNITY_BUILD=ON &&
     cmake --build "$build" --parallel "$(nproc)"
@@ -24,8 +25,8 @@ cubinet=$(find "$build/cli" -maxdepth 1 -name cubinet -type f -perm -u+x)
 work=$root/build/quickstart
 rm -rf "$work"
 mkdir -p "$work"
-# Homes of its own: nothing of the user's is read or written. What is compiled is kept in one, the import goes into
-# another.
+# Separate homes, so that the user's is neither read nor written. Builds are kept in one, and
+# imports go to another.
 export CUBINET_HOME=$work/built
 imported=$work/imported
 bundle=$work/kernels.bundle
@@ -38,7 +39,7 @@ step() {
   "$cubinet" "$@" || die "'cubinet $*' failed with status $?"
 }
 
-# Runs a command that has to find damage, which is status 1 and nothing else.
+# Runs a command that must find damage (exit status 1).
 step_finds_damage() {
   echo
   echo "== $1"
@@ -58,7 +59,7 @@ flip_byte() { # FILE OFFSET
 }
 
 cd "$root"
-# `doctor` ends with 3 where something is missing, a driver say: that is news, not a failure.
+# `doctor` exits with 3 if something is missing, for example a driver. That is not a failure here.
 echo "== what is here"
 echo "\$ cubinet doctor"
 "$cubinet" doctor || (($? == 3)) || die "'cubinet doctor' failed"
@@ -91,5 +92,5 @@ echo
 folder=${cubinet%/*}
 echo "Done. docs/tour.md continues with the tool and your own template; in your shell:"
 echo "  export PATH=${folder@Q}:\$PATH"
-# The tool looks into one place first; nvcc's folder and CUDAToolkit_ROOT are nothing to it.
+# The tool looks into one folder first and ignores nvcc's folder and CUDAToolkit_ROOT.
 [[ $cuda_root -ef $usual_root ]] || echo "  export CUDA_HOME=${cuda_root@Q}"

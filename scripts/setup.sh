@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a fresh Debian 12 or Ubuntu 24.04 needs to build cubinet: packages, and NVIDIA's wheels where there is no
-# CUDA toolkit. Sourced by the other scripts; may be run alone and again: what is there is left alone.
+# Installs the requirements of building cubinet on a fresh Debian 12 or Ubuntu 24.04: packages, and
+# NVIDIA's wheels if there is no CUDA toolkit. Sourced by the other scripts. May be run alone and
+# repeatedly: existing content stays.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -92,7 +93,7 @@ install_wheels() {
   if is_toolkit "$wheels/nvidia/cu13"; then return 0; fi
   install_packages python3-pip
   say "no CUDA toolkit of 13.0 or newer: fetching NVRTC, nvJitLink and the headers from PyPI (about 130 MB) into build/cuda-wheels"
-  # Moved into place when complete, so that an interrupted download is not taken for one that is done.
+  # Moved when complete, so that an interrupted download is not used.
   rm -rf "$wheels" "$wheels.partial"
   pip_install "$wheels.partial" --no-deps \
     'nvidia-cuda-nvrtc==13.0.*' 'nvidia-nvjitlink==13.0.*' 'nvidia-cuda-runtime==13.0.*' ||
@@ -102,7 +103,8 @@ install_wheels() {
   mv "$wheels.partial" "$wheels"
 }
 
-# What scripts/test_wheels.txt lists, into build/test-wheels. Nobody has to have it: status 1 where it cannot be fetched.
+# Downloads the wheels of scripts/test_wheels.txt into build/test-wheels. They are optional: returns
+# 1 if they cannot be downloaded.
 install_test_wheels() {
   local list=$root/scripts/test_wheels.txt
   if cmp -s "$list" "$test_wheels/list.txt"; then return 0; fi
@@ -113,7 +115,8 @@ install_test_wheels() {
     cp "$list" "$test_wheels.partial/list.txt" && mv "$test_wheels.partial" "$test_wheels"
 }
 
-# moto, which stands in for S3 and checks signatures, and oras, another client of registries. Nobody has to have them either.
+# Installs moto, an S3 stand-in that checks signatures, and oras, another client of registries. Both
+# are optional.
 install_test_servers() {
   if [[ -d $test_servers/moto && -d $test_servers/oras ]]; then return 0; fi
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
@@ -123,8 +126,8 @@ install_test_servers() {
     mv "$test_servers.partial" "$test_servers"
 }
 
-# Sets cuda_root, the folder whose include/ is built with and whose lib64/ or lib/ has the NVRTC to run with, and
-# usual_root, into which the tool looks first when it is called from the caller's own shell.
+# Sets cuda_root, the folder whose include/ is used to build and whose lib64/ or lib/ has the NVRTC
+# to run with, and usual_root, the folder that the tool searches first in the caller's own shell.
 choose_cuda() {
   # shellcheck disable=SC2034
   usual_root=${CUDA_HOME:-${CUDA_PATH:-$usual_toolkit}}
@@ -135,17 +138,18 @@ choose_cuda() {
     cuda_root=$wheels/nvidia/cu13
     say "CUDA wheels: $wheels"
   fi
-  # Before all other places: an older toolkit may lie in the usual one.
+  # Takes precedence over all other locations: the usual one may have an older toolkit.
   export CUDAToolkit_ROOT=$cuda_root CUDA_HOME=$cuda_root
 }
 
 setup() {
   install_packages "${packages[@]}"
   choose_cuda
-  # A cache of objects makes the second run short; the first does not need it.
+  # A cache of objects speeds up the second run. The first does not need it.
   if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache
-    # A precompiled header is told by its content; and what is not there yet is compiled without being preprocessed first.
+    # A precompiled header is identified by its content, and an uncached unit is compiled without
+    # preprocessing it first.
     export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros} CCACHE_DEPEND=${CCACHE_DEPEND:-1}
   fi
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Sets the machine up, builds and runs every test that needs no GPU: under AddressSanitizer and
-# UndefinedBehaviorSanitizer, those of several threads under ThreadSanitizer too, and the package's on the portable build.
-# The dev build, which compiles fastest, runs all of them by itself: it is what to run before a commit.
+# UndefinedBehaviorSanitizer, tests with several threads also under ThreadSanitizer, and the
+# package's tests on the portable build. The dev build, which compiles fastest, runs all of them
+# alone: run it before a commit.
 #
-# Usage: scripts/test.sh [asan|tsan|portable|dev]...     (the first three without an argument)
-# The last line of stdout is "N passed, N failed" or "N passed, N failed, N skipped". Exit status 0 when none failed.
+# Usage: scripts/test.sh [asan|tsan|portable|dev]...     (default: the first three)
+# The last line of stdout is "N passed, N failed" or "N passed, N failed, N skipped". Exits with 0
+# if none failed.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -21,17 +23,18 @@ done
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
-# Warnings are errors with the compilers that the trees are kept clean with; others may know more of them. The sanitizers'
-# trees are compiled by Clang, in two thirds of GCC's time, and show that it accepts every source.
+# Warnings are errors only with the compilers that the trees are tested with; others may report
+# more. The trees of the sanitizers are compiled by Clang in two thirds of GCC's time, which shows
+# that it accepts every source.
 declare -A warnings_as_errors=([asan]=OFF [tsan]=OFF [portable]=OFF [dev]=OFF)
 
-# Which tests a tree runs, and which of these it leaves to the others, by their labels (CONTRIBUTING.md says what each
-# means).
+# The labels of the tests that each tree runs, and of those that it leaves to the others
+# (CONTRIBUTING.md describes the labels).
 declare -A labels=([asan]='unit|nvrtc|stub' [tsan]='threads' [portable]='plain|property|package|layout'
   [dev]='unit|nvrtc|stub|plain|package|layout')
 declare -A left_out=([asan]='gpu' [tsan]='gpu|loop' [portable]='gpu' [dev]='gpu')
 
-# What of a tree is built: what it runs. The tests that want a GPU are compiled once, where that is done in the least time.
+# The targets of a tree: those that it runs. The GPU tests are compiled once, in the fastest tree.
 declare -A targets=([asan]='--target tests_unit tests_nvrtc tests_stub tests_gpu' [tsan]='--target tests_threads'
   [portable]='--target cubinet cubinet_tool tests_plain tests_property examples/all')
 
@@ -39,9 +42,9 @@ count() { # FILE PATTERN: how many of ctest's <testcase> elements match
   tr '\n' ' ' <"$1" | sed 's/<testcase /\n&/g' | grep -c "^<testcase .*$2" || true
 }
 
-# A run from nothing compiles each source once: a folder as one unit takes half the time. The sanitizers' presets say
-# so themselves. Of the portable tree only what is static, installed and without a sanitizer matters here: -O3 would take
-# twice the time.
+# A run from nothing compiles each source once, and a unity build takes half the time. The
+# sanitizers' presets enable it themselves. The portable tree matters here only because it is
+# static, installed and without a sanitizer, and -O3 would take twice the time.
 declare -A options=([portable]='-DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS=-Og -DCMAKE_CXX_FLAGS_RELEASE=-DNDEBUG' [dev]='-DCMAKE_UNITY_BUILD=ON')
 
 build_failed() {

@@ -15,7 +15,8 @@ using kernel_templates::AttentionAppendParameters;
 
 constexpr std::uint32_t kColumnsOfThread = 16;
 
-// Of an order of dimensions, from the outermost in; a tensor's own go before those of a contiguous one.
+// Strides for one order of dimensions, from the outermost in. A tensor's own strides take
+// precedence over those of a contiguous tensor.
 struct AppendStrides {
   long long& outer;
   long long& middle;
@@ -92,7 +93,7 @@ AppendArguments::AppendArguments(const AttentionProblem& problem)
   p.q_scale = static_cast<float>(append.q_scale);
   p.k_scale = static_cast<float>(append.k_scale);
   p.v_scale = static_cast<float>(append.v_scale);
-  // check_problem leaves 1 to 64 of them.
+  // check_problem limits the divisor to 1 to 64.
   if (const auto threads = kernel_templates::make_fast_divisor(
           std::max(problem.head_dim_qk, problem.head_dim_v) / kColumnsOfThread))
     p.row_threads = *threads;

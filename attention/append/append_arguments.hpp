@@ -20,7 +20,7 @@ class AppendArguments final : public ArgumentWriter {
 
  private:
   kernel_templates::AttentionAppendParameters parameters_;  // without addresses
-  // Which of the tensors that only some problems have are read.
+  // True if the optional tensor is read.
   bool ragged_q_;
   bool positions_;
   bool scales_on_device_;

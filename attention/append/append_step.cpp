@@ -10,9 +10,10 @@ namespace cubinet {
 namespace {
 
 constexpr const char* kAppendTemplate = "attention_append";
-constexpr std::uint32_t kAppendThreads = 128;  // of a block, as the template says
-// What attends for longer starts when the append has ended: some 2 us are to be won, and blocks that are laid
-// beside those of the append, which still run, may lie unevenly (docs/kernels.md).
+constexpr std::uint32_t kAppendThreads = 128;  // threads of a block, as in the template
+// An attention kernel that runs for longer starts when the append has ended. An early start gains
+// about 2 us, but blocks that are placed beside running blocks of the append may be distributed
+// unevenly (docs/kernels.md).
 constexpr double kLongMicroseconds = 100;
 
 KernelSpec append_specification(const AttentionProblem& problem) {

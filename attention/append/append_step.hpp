@@ -7,11 +7,12 @@
 
 namespace cubinet {
 
-// A backend's answer, with the append, where the problem has one, in front of its steps. The first of them
-// then starts early, as all steps behind another do: what starts as the request says is the append.
+// Returns a backend's answer, with the append, if the problem has one, in front of its steps. The
+// backend's first step then starts early, like all later steps. The request's `starts_early`
+// applies to the append.
 Result<Consideration> consider(const AttentionBackend& backend, const PlanRequest& request);
 
-// Who plans what does nothing but append.
+// Returns the planner of problems that only append.
 std::shared_ptr<const AttentionBackend> append_alone();
 
 }  // namespace cubinet

@@ -30,7 +30,7 @@ AttentionWork attention_work(const AttentionProblem& problem, const std::vector<
   AttentionWork work;
   work.operations = 2 * pairs * problem.heads_q * (problem.head_dim_qk + problem.head_dim_v);
   work.kv_bytes = bytes(kv_rows * problem.head_dim_qk, problem.data_type_k);
-  // Of latent attention V is the first columns of K.
+  // In latent attention, V is the first columns of K.
   if (!problem.is_mla_generation()) work.kv_bytes += bytes(kv_rows * problem.head_dim_v, problem.data_type_v);
   work.bytes = work.kv_bytes + bytes(q_rows * problem.head_dim_qk, problem.data_type_q) +
                bytes(q_rows * problem.head_dim_v, problem.data_type_o);

@@ -5,8 +5,8 @@
 namespace cubinet {
 namespace {
 
-// Eight vectors of 16 bytes a thread are under way; the sum is kept from being left out by a write that
-// nobody asks for: no piece has 2^64 - 1 vectors.
+// Each thread has eight vectors of 16 bytes in flight. A write that never happens keeps the
+// compiler from removing the sum: no region has 2^64 - 1 vectors.
 constexpr const char* kSource = R"(
 struct alignas(16) Vector { unsigned int x, y, z, w; };
 

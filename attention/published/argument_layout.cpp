@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-// One member, and its offset in bytes in each layout.
+// A member and its offset in bytes in each layout.
 struct Offsets {
   ArgumentMember member;
   std::uint16_t v0_6_2;

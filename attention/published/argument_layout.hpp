@@ -8,9 +8,9 @@
 
 namespace cubinet {
 
-// A member of a published kernel's one argument that a launch writes. All others are zero: what they would
-// ask for (custom masks, block-sparse and sparse latent attention, Sage scales, skipped softmax, chunks) is
-// declined.
+// A member of a published kernel's argument that a launch writes. All others are zero: the features
+// that they select (custom masks, block-sparse and sparse latent attention, Sage scales, skipped
+// softmax, chunks) are declined.
 enum class ArgumentMember : std::uint8_t {
   // tensor maps, 128 bytes
   map_q,
@@ -33,7 +33,7 @@ enum class ArgumentMember : std::uint8_t {
   softmax_scale_address,
   kv_lengths,
   softmax_stats,
-  // int32, where nothing else is said
+  // int32, unless noted otherwise
   window,
   batch,
   q_len,
@@ -49,7 +49,7 @@ enum class ArgumentMember : std::uint8_t {
   pool_pages,
   tokens_per_cta,
   log2_tokens_per_page,
-  kv_reshape,          // tokens of K that one row of its map holds
+  kv_reshape,          // tokens of K in one row of its tensor map
   output_scale,        // fp32
   softmax_scale,       // fp32, times log2(e)
   kv_block_scale,      // fp32
@@ -60,24 +60,26 @@ enum class ArgumentMember : std::uint8_t {
 };
 inline constexpr std::size_t kArgumentMembers = 42;
 
-// Where the members lie, and what differs otherwise between the versions of the code that reads them.
-// Source: the launchers of FlashInfer 0.6.2 and 0.6.13, recorded (tests/attention/goldens).
+// The offsets of the members, and other differences between versions of the code that reads them.
+// Source: recorded launches of FlashInfer 0.6.2 and 0.6.13 (tests/attention/goldens).
 struct ArgumentLayout {
   static constexpr std::uint16_t kAbsent = 0xffff;
 
   std::string_view name;  // PublishedHeader::argument_layout
   std::uint32_t bytes = 0;
-  // The divisor of 1: {1, 0, 0, 0}, or {1, 2^31, 0, -1}.
+  // The encoding of the divisor 1: {1, 0, 0, 0} if false, {1, 2^31, 0, -1} if true.
   bool divides_by_one_by_multiplier = false;
-  bool scales_blocks = false;          // kv_block_scale is 1 of a paged layout, otherwise 0
-  bool keeps_stats_of_ragged = false;  // separate_qkv always writes its softmax statistics
+  // If true, kv_block_scale is 1 with a paged layout, otherwise 0.
+  bool scales_blocks = false;
+  // If true, separate_qkv always writes its softmax statistics.
+  bool keeps_stats_of_ragged = false;
   std::array<std::uint16_t, kArgumentMembers> offsets{};
 
   std::uint16_t offset_of(ArgumentMember member) const { return offsets[static_cast<std::size_t>(member)]; }
   bool has(ArgumentMember member) const { return offset_of(member) != kAbsent; }
 };
 
-// nullptr where the layout of that name is not known, so that none of its kernels can be launched.
+// Returns nullptr if the layout is unknown. Its kernels then cannot be launched.
 const ArgumentLayout* find_argument_layout(std::string_view name);
 
 }  // namespace cubinet

@@ -22,7 +22,7 @@ KernelType type_of(std::uint32_t tile) {
   return tile > kLargestSwapsTile ? KernelType::keeps_mma_ab : KernelType::swaps_mma_ab;
 }
 
-// Whether enough CTAs with few rows each keep the device busy and their share of KV short.
+// Returns whether enough CTAs with few rows each keep the device busy and their shares of KV short.
 bool mla_swaps_pays(const AttentionProblem& problem, std::uint32_t sm_count, std::uint32_t tokens) {
   const std::uint64_t splits = ceil_div(problem.kv_len, kMlaSplitTokens);
   const std::uint64_t groups = ceil_div(problem.group_size(), kMlaSwapsTile);
@@ -31,7 +31,8 @@ bool mla_swaps_pays(const AttentionProblem& problem, std::uint32_t sm_count, std
   return ceil_div(problem.kv_len, per_sequence) <= tokens && ctas <= sm_count;
 }
 
-// A smaller head dim a CTA stands in where the table has no kernel for the whole: more CTAs, the same result.
+// Adds the shape with fewer columns of V per CTA as a fallback for tables without a kernel for the
+// whole head dim. It needs more CTAs and gives the same result.
 void add_with_splits(CandidateShapes& list, Shape shape, std::uint32_t head_dim_v) {
   shape.head_dim_per_cta_v = static_cast<std::uint16_t>(head_dim_v);
   list.add(shape);
@@ -70,9 +71,10 @@ CandidateShapes mla_shapes(const AttentionProblem& problem, std::uint32_t sm_cou
   return list;
 }
 
-// Tiles of grouped-query generation. The default is the smallest tile that all rows of one KV head fit into;
-// below it down to the group size are those that the model compares. Larger ones than the default waste
-// rows, ones below the group size read KV several times: they only stand in.
+// Returns the tiles of grouped-query generation. The default is the smallest tile that holds all
+// rows of one KV head. The model compares the smaller ones down to the group size. Tiles above the
+// default waste rows, and tiles below the group size read KV several times: both are fallbacks
+// only.
 CandidateShapes gqa_shapes(const AttentionProblem& problem, const SelectionRules& rules) {
   CandidateShapes list;
   const std::uint32_t group = problem.group_size();
@@ -92,7 +94,7 @@ CandidateShapes gqa_shapes(const AttentionProblem& problem, const SelectionRules
     for (std::uint32_t tile = standard / 2; tile >= smallest; tile /= 2)
       add(tile);
   }
-  // The model has nothing to say of the smallest tile, nor of one that does not hold a group.
+  // The model does not cover the smallest tile, or tiles that do not hold a group.
   const bool modelled = !mixed && problem.q_len > 1 && standard > kSmallestTile && standard >= group;
   list.compared = modelled ? list.count : 0;
   for (std::uint32_t tile = standard * 2; tile <= largest; tile *= 2)
@@ -100,7 +102,7 @@ CandidateShapes gqa_shapes(const AttentionProblem& problem, const SelectionRules
   for (std::uint32_t tile = standard / 2; tile >= kSmallestTile; tile /= 2) {
     if (mixed || problem.q_len == 1 || tile < smallest) add(tile);
   }
-  // Last of all, the columns of V in parts.
+  // The last fallbacks split the columns of V.
   const std::size_t whole = list.count;
   for (std::size_t i = 0; i < whole; ++i) {
     CandidateShapes parts;

@@ -18,9 +18,9 @@ struct Shape {
   bool two_cta = false;
 };
 
-// All shapes that may serve a problem, in the order of preference: the rules' choice, then what stands in
-// for it where the table lacks it. The first `compared` of them are those that the cost model compares; 0
-// where it is not asked.
+// All shapes that can serve a problem in the order of preference: the choice of the rules, then its
+// fallbacks if the table lacks it. The cost model compares the first `compared` of them; 0 if it is
+// not used.
 struct CandidateShapes {
   static constexpr std::size_t kMaximum = 24;
   std::array<Shape, kMaximum> shapes{};
@@ -32,12 +32,13 @@ struct CandidateShapes {
   }
 };
 
-// REQUIRES: check_problem. `mla_swaps_tokens` is the cost table's.
+// Returns the shapes for a problem. `mla_swaps_tokens` comes from the cost table. REQUIRES:
+// check_problem.
 CandidateShapes candidate_shapes(const AttentionProblem& problem, std::uint32_t sm_count,
                                  std::uint32_t mla_swaps_tokens, const SelectionRules& rules);
 
-// Q and KV of different element types, or an output of E2M1 where the rules say so: kernels that only swap A
-// and B.
+// Returns whether the problem needs kernels that only swap A and B: Q and KV have different element
+// types, or the output is E2M1 and the rules say so.
 bool is_mixed_precision(const AttentionProblem& problem, const SelectionRules& rules);
 
 }  // namespace cubinet

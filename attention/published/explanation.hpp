@@ -8,11 +8,12 @@
 
 namespace cubinet {
 
-// One sentence on a selection that found nothing: the problem, and what was looked for first.
+// Returns one sentence on a selection without a result: the problem and the first lookup.
 std::string miss_reason(const AttentionProblem& problem, const DeviceFacts& device,
                         const Selection& selection);
 
-// Why this kernel, or why none: one sentence a line, the outcome first.
+// Returns the reasons for this kernel, or for the lack of one: one sentence per line, the outcome
+// first.
 std::vector<std::string> explain(const AttentionProblem& problem, const DeviceFacts& device,
                                  const KernelIndex& index, const Selection& selection);
 

@@ -13,15 +13,16 @@ constexpr std::uint32_t kReductionThreads = 512;
 constexpr std::uint32_t kReductionBlocksPerSm = 2;
 constexpr std::uint32_t kVectorBytes = 16;
 constexpr std::uint32_t kPartialBytes = 2;  // partial outputs are 16-bit floats
-// A CTA takes at least two steps of KV: with one, the reduction costs more than the shorter loop saves.
+// The minimum of KV steps per CTA. With one step, the reduction costs more than the shorter loop
+// saves.
 constexpr std::uint32_t kMinimumStepsPerCta = 2;
 
 bool is_context(const KernelSelector& selector) {
   return selector.kernel_type == KernelType::context;
 }
 
-// How a tile's rows are filled: with heads of one KV head, and with as many tokens as then fit. A group
-// larger than the tile takes several CTAs for its heads and one token a tile.
+// Fills a tile's rows with heads of one KV head, and with as many tokens as then fit. If the group
+// is larger than the tile, several CTAs share its heads, and a tile has one token.
 bool fill_rows(const AttentionProblem& problem, const KernelFacts& kernel, LaunchConfiguration& launch) {
   const std::uint32_t group = problem.group_size();
   const std::uint32_t step = kernel.traits.step_q;
@@ -45,7 +46,7 @@ bool fill_rows(const AttentionProblem& problem, const KernelFacts& kernel, Launc
   return true;
 }
 
-// The number of CTAs that share the KV of one tile of rows.
+// Returns the number of CTAs that share the KV of one tile of rows.
 std::uint64_t kv_splits(const AttentionProblem& problem, const KernelFacts& kernel, std::uint64_t base_ctas,
                         std::uint32_t sm_count) {
   if (kernel.selector.multi_ctas_kv_mode == MultiCtasKvMode::disabled) return 1;
@@ -54,7 +55,8 @@ std::uint64_t kv_splits(const AttentionProblem& problem, const KernelFacts& kern
   return std::min(useful, std::max<std::uint64_t>(1, sm_count / base_ctas));
 }
 
-// FlashInfer's reduction: Keeps kernels of MLA, tiles of 64 rows and 128 KV tokens.
+// Returns whether FlashInfer's reduction supports the kernel: MLA kernels that keep A and B, with
+// tiles of 64 rows and 128 KV tokens.
 bool can_reduce_separately(const AttentionProblem& problem, const KernelSelector& selector,
                            std::uint32_t head_dim) {
   const bool shape = selector.kernel_type == KernelType::keeps_mma_ab && selector.tile_size_kv == 128 &&
@@ -79,7 +81,7 @@ std::optional<ReductionLaunch> configure_reduction(const AttentionProblem& probl
       1U, reduction.head_dim * kPartialBytes * selector.tile_size_q / (kReductionThreads * kVectorBytes));
   const std::uint64_t y = std::uint64_t{launch.head_ctas} * (problem.head_dim_v / reduction.head_dim);
   const std::uint64_t others = std::uint64_t{launch.ctas_q} * y * problem.batch;
-  // A grid that fills the device already has no room for slices, and must not become empty.
+  // A grid that already fills the device has no room for slices, but needs at least one.
   const std::uint64_t n = std::clamp<std::uint64_t>(kReductionBlocksPerSm * std::uint64_t{sm_count} / others,
                                                     1, reduction.slices);
   const std::uint64_t x = launch.ctas_q * n;
@@ -94,7 +96,7 @@ std::uint64_t kv_reach(const AttentionProblem& problem, std::uint32_t step_kv) {
   const std::uint64_t all = problem.kv_len;
   if (problem.sparse != SparseAttention::none) return std::min<std::uint64_t>(all, problem.top_k);
   if (!problem.is_sliding()) return all;
-  // A window that begins inside a step reaches into one step more.
+  // A window that begins inside a step reaches one more step.
   if (problem.kv_len > problem.window) {
     return std::min<std::uint64_t>(all, std::uint64_t{problem.window} + step_kv - 1);
   }

@@ -11,7 +11,7 @@
 
 namespace cubinet {
 
-// What a row says that its launch depends on; of a row, or of one that is assumed to exist.
+// The properties of a row, existing or assumed, that its launch depends on.
 struct KernelFacts {
   KernelSelector selector;
   KernelTraits traits;
@@ -23,26 +23,28 @@ struct KernelFacts {
 struct ReductionLaunch {
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::uint32_t threads = 512;
-  std::uint32_t slices = 1;    // 16-byte vectors of a tile's partial result over the threads of a block
-  std::uint32_t head_dim = 0;  // columns of V that one block's slices cover, both CTAs of a pair together
+  // 16-byte vectors of a tile's partial result divided by the threads of a block
+  std::uint32_t slices = 1;
+  // Columns of V that one block's slices cover, for both CTAs of a pair.
+  std::uint32_t head_dim = 0;
 
   friend bool operator==(const ReductionLaunch&, const ReductionLaunch&) = default;
 };
 
-// Counts are of CTAs unless said otherwise. The grid is (ctas_q * ctas_kv, head_ctas * head_dim_ctas, batch);
-// for a pair of CTAs that shares an MMA, x is doubled and y a quarter.
+// Counts are of CTAs unless noted otherwise. The grid is (ctas_q * ctas_kv, head_ctas *
+// head_dim_ctas, batch). For a pair of CTAs that shares an MMA, x is doubled and y divided by four.
 struct LaunchConfiguration {
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::uint32_t cluster_x = 1;  // CTAs of a cluster, in x
   std::uint32_t threads = 0;
-  std::uint32_t shared_bytes = 0;  // dynamic, a block
+  std::uint32_t shared_bytes = 0;  // dynamic shared memory of a block
   std::uint32_t ctas_q = 1;
   std::uint32_t ctas_kv = 1;  // KV splits
   std::uint32_t head_ctas = 1;
   std::uint32_t head_dim_ctas = 1;
   std::uint32_t heads_per_cta = 1;
-  std::uint32_t tokens_per_cta_q = 1;  // q tokens in a tile; the rows left over are wasted
-  std::uint32_t wasted_rows = 0;       // rows of a full tile that hold nothing
+  std::uint32_t tokens_per_cta_q = 1;  // Q tokens in a tile. The remaining rows are wasted.
+  std::uint32_t wasted_rows = 0;       // unused rows of a full tile
   std::optional<ReductionLaunch> reduction;
 
   std::uint64_t total_ctas() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
@@ -56,16 +58,17 @@ struct LaunchConfiguration {
 // The largest cluster, with the non-portable attribute (CUDA Programming Guide, sm_90 and later).
 inline constexpr std::uint32_t kMaximumCluster = 16;
 
-// KV tokens that a row of Q can reach: all, those in the window, or top_k. Rounded for no one.
+// Returns the KV tokens that a row of Q can reach: all, those in the window, or top_k. Not rounded
+// to steps.
 std::uint64_t kv_reach(const AttentionProblem& problem, std::uint32_t step_kv);
 
-// REQUIRES: check_problem, check_device. nullopt where the kernel cannot be launched for the problem: heads
-// or head dims do not divide, a grid or cluster over its limit, a separate reduction of a shape that the
-// reduction does not do.
+// Returns nullopt if the kernel cannot be launched for the problem: heads or head dims do not
+// divide, a grid or cluster exceeds its limit, or the separate reduction does not support the
+// shape. REQUIRES: check_problem, check_device.
 std::optional<LaunchConfiguration> configure_launch(const AttentionProblem& problem,
                                                     const KernelFacts& kernel, std::uint32_t sm_count);
 
-// KV tokens of the busiest CTA, in whole steps.
+// Returns the KV tokens of the busiest CTA, rounded up to whole steps.
 std::uint64_t main_loop_length(const AttentionProblem& problem, const KernelFacts& kernel,
                                const LaunchConfiguration& launch);
 

@@ -14,7 +14,7 @@ namespace {
 using Member = ArgumentMember;
 using kernel_templates::FastDivisor;
 
-// Writes members where a layout has them.
+// Writes the members that a layout has.
 class MemberWriter {
  public:
   MemberWriter(const ArgumentLayout& layout, std::span<std::byte> argument)
@@ -32,7 +32,8 @@ class MemberWriter {
   std::span<std::byte> argument_;
 };
 
-// The published kernels divide by the same 16 bytes as ours, but for the divisor of 1.
+// Returns the divisor of a group. The published kernels use the same 16 bytes as ours except for
+// the divisor 1.
 FastDivisor group_divisor(const PublishedLaunch& launch) {
   const std::uint32_t group = launch.problem.group_size();
   if (group == 1 && launch.layout->divides_by_one_by_multiplier) return {1, 1U << 31U, 0, -1};
@@ -96,8 +97,8 @@ void PublishedArguments::write(const AttentionTensors& tensors, std::span<std::b
     to.put_count(Member::pool_pages, pool_pages(launch, tensors));
   }
   if (launch.workspace.softmax_stats_bytes != 0) to.put(Member::softmax_stats, tensors.scratch.address);
-  // Context kernels over pages are given neither counters nor a place for partial results, which none of them
-  // has.
+  // Context kernels with pages get neither counters nor space for partial results: none of them has
+  // partial results.
   const bool splits = !launch.is_context() || !launch.is_paged();
   const std::uint64_t stats = splits ? tensors.scratch.address + launch.workspace.partial_stats_offset : 0;
   if (splits) to.put(Member::counters, tensors.counters.address);

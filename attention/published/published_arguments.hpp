@@ -10,7 +10,7 @@
 
 namespace cubinet {
 
-// The argument of a published kernel, member by member from the layout of its version.
+// The argument of a published kernel, written member by member by the layout of its version.
 class PublishedArguments final : public ArgumentWriter {
  public:
   // REQUIRES: launch->layout.

@@ -22,14 +22,14 @@ BackendDecline decline(std::string reason) {
   return {std::string(kPublishedBackend), std::move(reason), {}, {}};
 }
 
-// What the table cannot say, in a sentence; empty where the rows are to be asked.
+// Returns one sentence on a limit that the table cannot express. Empty: query the rows.
 std::string unserved(const PlanRequest& request) {
   const AttentionProblem& problem = request.problem;
   const bool assumed = request.options.assumes_all_kernels;
   if (!assumed && request.kernels.of(kPublishedImplementation).rows().empty())
     return "there are no rows of published artifacts";
-  // The published rows of latent attention apply the causal limit of their query tokens under the name
-  // dense: they would ignore that none is wanted.
+  // The published rows of latent attention apply the causal limit of their query tokens even if
+  // they are called dense. They would ignore that the problem's mask is dense.
   if (!assumed && problem.is_mla_generation() && problem.q_len > 1 && problem.mask == AttentionMask::dense)
     return "the published kernels of latent attention limit query tokens causally, and the mask is dense";
   if (problem.soft_cap) return "no published kernel is known to bound logits by a soft cap";
@@ -65,7 +65,7 @@ std::string too_large(const AttentionProblem& problem, const Selection& selectio
 
 SelectionPolicy policy_of(const PlanRequest& request, const KernelIndex& index) {
   SelectionPolicy policy;
-  // A table is of one header.
+  // A table belongs to one header.
   if (!index.rows().empty()) {
     const KernelRow& row = *index.rows().front();
     if (const PublishedHeader* header = find_published_header(row.pin)) policy.rules = header->rules;
@@ -84,7 +84,8 @@ SelectionPolicy policy_of(const PlanRequest& request, const KernelIndex& index) 
   return policy;
 }
 
-// What no record of the publisher's launcher shows, so that nobody knows how it is asked for.
+// Returns the feature that no recording of the publisher's launcher covers, so its arguments are
+// unknown.
 std::string unrecorded(const AttentionProblem& problem) {
   if (problem.mask == AttentionMask::custom)
     return "the publisher's own launcher ignores custom masks: how its kernels take them is not known";
@@ -119,7 +120,7 @@ std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
              : "the metadata header that lists it is none whose argument layout is known (" + row->pin + ")";
 }
 
-// The kernel and what follows it. Without a known layout nothing has an argument.
+// Returns the kernel and the steps that follow it. Without a known layout no step has an argument.
 std::vector<PlanStep> steps_of(const PlanRequest& request, const Selection& selection) {
   const LaunchConfiguration& launch = selection.launch;
   const ArgumentLayout* layout =
@@ -197,14 +198,14 @@ class PublishedBackend final : public AttentionBackend {
   }
 
  private:
-  // A table is that of one version of a package, and is asked by itself.
+  // Queries one table. A table belongs to one version of a package.
   static Result<Consideration> consider_table(const PlanRequest& request, const KernelIndex& index) {
     CUBINET_TRY_ASSIGN(const Selection selection,
                        select(request.problem, request.device, index, policy_of(request, index)));
     std::vector<std::string> trace;
     if (request.options.explains) {
       trace = explain(request.problem, request.device, index, selection);
-      trace.erase(trace.begin());  // the outcome, which is told by itself
+      trace.erase(trace.begin());  // the outcome is reported separately
     }
     std::string excess = selection.found ? too_large(request.problem, selection) : std::string();
     if (selection.found && excess.empty()) {

@@ -7,8 +7,8 @@
 
 namespace cubinet {
 
-// The rows of published artifacts: chosen, sized and, where the metadata header that lists them is known,
-// launched as their publisher launches them (docs/published.md).
+// Returns the backend of published artifacts. It chooses and sizes their rows. If the metadata
+// header that lists them is known, it launches them like their publisher does (docs/published.md).
 std::shared_ptr<const AttentionBackend> make_published_backend();
 
 }  // namespace cubinet

@@ -13,8 +13,8 @@
 
 namespace cubinet {
 
-// All that the arguments of a published kernel, and of what follows it, are made of, but for the tensors. A
-// plain value, which the writers of a plan share.
+// Everything that the arguments of a published kernel and its following steps depend on, except the
+// tensors. A plain value that the writers of a plan share.
 struct PublishedLaunch {
   AttentionProblem problem;
   KernelFacts kernel;
@@ -25,7 +25,7 @@ struct PublishedLaunch {
 
   bool is_context() const { return kernel.selector.kernel_type == KernelType::context; }
   bool is_paged() const { return problem.layout == QkvLayout::paged_kv; }
-  // Query heads that share a row of Q's tensor map.
+  // Returns the query heads that share a row of Q's tensor map.
   std::uint32_t heads_per_row() const {
     return kernel.traits.groups_heads_q
                ? std::min<std::uint32_t>(kernel.selector.tile_size_q, problem.group_size())
@@ -36,7 +36,7 @@ struct PublishedLaunch {
   }
 };
 
-// A divisor of a launch is at least 1 and far below 2^31.
+// Returns the encoded divisor. A divisor of a launch is at least 1 and far below 2^31.
 inline kernel_templates::FastDivisor launch_divisor(std::uint32_t value) {
   const auto made = kernel_templates::make_fast_divisor(value);
   return made ? *made : kernel_templates::FastDivisor{};

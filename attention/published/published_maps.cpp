@@ -9,9 +9,11 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint32_t kBoxRowBytes = 128;    // what a box's first row has at most: the widest swizzle
-constexpr std::uint32_t kFullRow = 128;        // elements of a row that needs no second token beside it
-constexpr std::uint32_t kScaledElements = 16;  // that share a block's scale
+// The most bytes of a box's first row: the widest swizzle.
+constexpr std::uint32_t kBoxRowBytes = 128;
+// Elements of a row that needs no second token beside it.
+constexpr std::uint32_t kFullRow = 128;
+constexpr std::uint32_t kScaledElements = 16;  // elements that share a block's scale
 constexpr std::uint32_t kScaleRow = 128;       // scales in a row of their map
 
 TensorMapDescription::Type type_of(DataType type) {
@@ -29,7 +31,7 @@ std::uint32_t box_row(TensorMapDescription::Type type, std::uint64_t row) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(kBoxRowBytes * 8 / bits_of(type), row));
 }
 
-// Strides in elements; all of them, whether the tensor says them or is contiguous.
+// Strides in elements. All are filled in, also for a contiguous tensor.
 struct Strides {
   std::uint64_t outer = 0;
   std::uint64_t token = 0;
@@ -46,8 +48,8 @@ std::uint64_t bytes_of(std::uint64_t elements, DataType type) {
   return elements * bits_of(type) / 8;
 }
 
-// Returns the number of tokens of a tensor whose sequences are stored one behind the other: as many as it has
-// room for, at most `most`. Offsets are int32, so that no kernel reaches more than kLargestCount.
+// Returns the number of tokens of a tensor whose sequences are stored one behind the other: its
+// capacity, at most `most`. Offsets are int32, so no kernel reaches more than kLargestCount.
 std::uint64_t tokens_of(const DeviceTensor& tensor, std::uint64_t token_elements, DataType type,
                         std::uint64_t most) {
   const std::uint64_t room = tensor.bytes / std::max<std::uint64_t>(bytes_of(token_elements, type), 1);
@@ -79,7 +81,7 @@ TensorMapDescription query_map(const PublishedLaunch& launch, const DeviceTensor
   return map;
 }
 
-// [KV heads, tokens, …] of K or V, as the pool or the sequences side by side have it.
+// The shape [KV heads, tokens, …] of K or V, from the pool or from contiguous sequences.
 struct KvShape {
   std::uint64_t columns = 0;
   std::uint64_t tokens = 0;  // of a page, or of all sequences
@@ -87,7 +89,7 @@ struct KvShape {
   Strides strides;
 };
 
-// Pages hold rows of the wider of K and V.
+// Rows of pages are as wide as the wider of K and V.
 std::uint64_t kv_columns(const AttentionProblem& problem, bool is_v) {
   if (problem.layout == QkvLayout::paged_kv) return std::max(problem.head_dim_qk, problem.head_dim_v);
   return is_v ? problem.head_dim_v : problem.head_dim_qk;
@@ -123,7 +125,7 @@ KvShape kv_shape(const PublishedLaunch& launch, const DeviceTensor& tensor, bool
   return shape;
 }
 
-// K and V of 4 bits that the copy itself spreads to bytes.
+// Returns whether the copy expands 4-bit K and V to bytes.
 bool is_padded(const PublishedLaunch& launch) {
   return launch.problem.data_type_k == DataType::e2m1 && !launch.is_context() &&
          kv_reshape(launch.problem, *launch.layout) == 1;
@@ -139,7 +141,7 @@ TensorMapDescription kv_map(const PublishedLaunch& launch, const DeviceTensor& t
   map.type = is_padded(launch) ? TensorMapDescription::Type::padded_4bit : type_of(type);
   map.rank = 4;
   map.address = tensor.address;
-  // Elements of 4 bits are counted two by two where the map is one of bytes.
+  // A map of bytes counts two 4-bit elements as one.
   const bool halved = type == DataType::e2m1 && map.type == TensorMapDescription::Type::uint8;
   const std::uint64_t row = (halved ? shape.columns / 2 : shape.columns) * reshape;
   map.sizes = {row, shape.tokens / reshape, problem.heads_kv, shape.outer, 1};
@@ -160,7 +162,7 @@ TensorMapDescription kv_map(const PublishedLaunch& launch, const DeviceTensor& t
   return map;
 }
 
-// The scales of a page's blocks, head by head: e4m3, one for 16 elements.
+// Describes the scales of a page's blocks, head by head: e4m3, one for 16 elements.
 TensorMapDescription block_scale_map(const PublishedLaunch& launch, const DeviceTensor& scales,
                                      std::uint64_t pages) {
   const AttentionProblem& problem = launch.problem;
@@ -180,7 +182,7 @@ TensorMapDescription block_scale_map(const PublishedLaunch& launch, const Device
   return map;
 }
 
-// [heads of a group, KV heads, tokens, columns]; of the element type of Q.
+// Describes O as [heads of a group, KV heads, tokens, columns], of the element type of Q.
 TensorMapDescription output_map(const PublishedLaunch& launch, const DeviceTensor& o,
                                 std::uint64_t query_tokens) {
   const AttentionProblem& problem = launch.problem;

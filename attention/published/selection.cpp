@@ -9,7 +9,7 @@
 namespace cubinet {
 namespace {
 
-// A state for which a kernel exists, evaluated with that kernel's own metadata.
+// A state with an existing kernel, evaluated with that kernel's own metadata.
 struct Attempt {
   KernelState state;
   const KernelRow* row = nullptr;
@@ -21,7 +21,7 @@ std::uint8_t bit(Refinement refinement) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(refinement));
 }
 
-// What a row would say that is assumed to exist: the traits that the published rows of its kind have.
+// Returns the traits of an assumed row: those of the published rows of its kind.
 KernelTraits assumed_traits(const AttentionProblem& problem, const KernelSelector& selector) {
   KernelTraits traits;
   const bool context = selector.kernel_type == KernelType::context;
@@ -84,7 +84,7 @@ class Search {
     return Attempt{state, row, kernel, *launch};
   }
 
-  // The best row of one selector that the policy and the device allow.
+  // Returns the best row of one selector that the policy and the device allow.
   std::optional<Attempt> look_up(const KernelState& state, const KernelSelector& selector) {
     ++selection_.trace.looked_up;
     if (policy_.assumes_all_kernels) {
@@ -113,7 +113,8 @@ class Search {
     return std::nullopt;
   }
 
-  // Before any refinement: split KV through global memory, with a second launch for MLA's keeps kernels.
+  // Returns the state before any refinement: KV is split through global memory, with a second
+  // launch for MLA kernels that keep A and B.
   KernelState initial_state(const Shape& shape) const {
     KernelState state;
     state.shape = shape;
@@ -126,7 +127,7 @@ class Search {
     return state;
   }
 
-  // The initial state of a shape, or what stands in for it: another way to reduce, then no split at all.
+  // Returns the initial state of a shape, or its fallback: another reduction, then no split.
   std::optional<Attempt> first_attempt(const Shape& shape) {
     KernelState state = initial_state(shape);
     if (auto found = attempt(state)) return found;
@@ -148,8 +149,8 @@ class Search {
     return attempt(state);
   }
 
-  // The cost model: fills the trace and settles on the fastest tile that exists. Each candidate starts from
-  // the same initial state and sees its own row only.
+  // Applies the cost model: fills the trace and settles on the fastest existing tile. Each
+  // candidate starts from the same initial state and uses only its own row.
   bool compare(const CandidateShapes& shapes) {
     std::array<std::optional<Attempt>, kTileSizesQ.size()> attempts;
     SelectionTrace& trace = selection_.trace;
@@ -169,7 +170,7 @@ class Search {
       if (attempts[i]) rate(*attempts[i], candidate);
     }
     if (!trace.model_skipped) trace.candidate_count = static_cast<std::uint8_t>(shapes.compared);
-    // Stable: ties keep the larger tile.
+    // The sort is stable, so ties keep the larger tile.
     std::stable_sort(
         order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shapes.compared),
         [&](std::size_t a, std::size_t b) { return trace.candidates[a].time < trace.candidates[b].time; });
@@ -210,7 +211,8 @@ class Search {
            current.launch.ctas_kv <= kMaximumCluster && current.state.shape.type == KernelType::swaps_mma_ab;
   }
 
-  // The states that a refinement would move to, the preferred one first; none where it is not called for.
+  // Returns the states that a refinement would move to, the preferred one first. Empty if the
+  // refinement does not apply.
   Choices<KernelState> targets(Refinement refinement, const Attempt& current) const {
     Choices<KernelState> list;
     KernelState next = current.state;
@@ -261,7 +263,7 @@ class Search {
     return list;
   }
 
-  // Moves `current` when the refinement is called for, has not fired and a kernel exists for it.
+  // Moves `current` if the refinement applies, has not fired and has a kernel.
   bool fire(Refinement refinement, Attempt& current, std::uint8_t& fired) {
     if ((fired & bit(refinement)) != 0) return false;
     const Choices<KernelState> states = targets(refinement, current);
@@ -284,9 +286,9 @@ class Search {
                                         current.launch.total_ctas()};
   }
 
-  // Refines an attempt to the kernel that is launched; false when that one cannot be. Ends: every turn of the
-  // loop fires a refinement that had not fired, of which there are five, or leaves. So there are at most
-  // kRefinements passes, which is what the trace has room for.
+  // Refines an attempt to the kernel that is launched. Returns false if that one cannot be
+  // launched. The loop ends because each iteration either leaves or fires one of five refinements
+  // for the first time. So there are at most kRefinements passes, the capacity of the trace.
   bool settle(Attempt current) {
     std::uint8_t fired = 0;
     selection_.trace.pass_count = 0;
@@ -301,13 +303,14 @@ class Search {
       if (std::uint64_t{active} * current.launch.cluster_x >= current.launch.total_ctas()) break;
       if (fire(Refinement::cga_fallback, current, fired)) continue;
       if (active == 0) return false;
-      break;  // several waves of clusters are slower, and right
+      break;  // several waves of clusters are slower, but correct
     }
     finish(current);
     return true;
   }
 
-  // Clusters of the kernel that the device holds at once; as many as there are where nobody knows better.
+  // Returns the clusters of the kernel that the device holds at once. Without an oracle it returns
+  // the clusters of the grid.
   std::uint32_t active_clusters(const Attempt& current) const {
     const bool known = current.state.mode == MultiCtasKvMode::cga && current.row != nullptr &&
                        policy_.maximum_active_clusters != nullptr;

@@ -18,33 +18,37 @@
 
 namespace cubinet {
 
-// How many clusters of a kernel the device holds at once (cuOccupancyMaxActiveClusters). Without one it fits.
+// Returns how many clusters of a kernel the device holds at once (cuOccupancyMaxActiveClusters).
+// Without an oracle, all clusters are assumed to fit.
 using OccupancyOracle = std::function<std::uint32_t(const KernelRow& row, std::uint32_t cluster_x)>;
 
-// The caller's wishes. The defaults are the default policy.
+// The caller's policy. The defaults are the default policy.
 struct SelectionPolicy {
-  bool splits_kv = true;              // several CTAs may share one sequence's KV (generation only)
-  bool tries_tile_size_kv64 = false;  // half KV tiles while KV is split and the device not full (MLA)
-  bool assumes_all_kernels = false;   // every row that a rule names is taken to exist; no table is read
+  // If true, several CTAs may share one sequence's KV (generation only).
+  bool splits_kv = true;
+  // If true, KV tiles are halved while KV is split and the device is not full (MLA).
+  bool tries_tile_size_kv64 = false;
+  // If true, every row that a rule names is assumed to exist and no table is read.
+  bool assumes_all_kernels = false;
   TargetPolicy targets = {};
-  SelectionRules rules = {};           // of the table's version
-  bool keeps_stats_of_ragged = false;  // the layout's
+  SelectionRules rules = {};           // the rules of the table's version
+  bool keeps_stats_of_ragged = false;  // ArgumentLayout::keeps_stats_of_ragged
   OccupancyOracle maximum_active_clusters = {};
-  // The model is not asked when more than one in this many SMs has a CTA: nothing is left to gain.
+  // The model is skipped if more than one in `busy_share` SMs has a CTA: nothing is left to gain.
   std::uint32_t busy_share = 2;
-  // MLA generation swaps A and B while a CTA has at most this many KV tokens.
+  // MLA generation swaps A and B if a CTA has at most this many KV tokens.
   std::uint32_t mla_swaps_tokens = 1024;
-  const CostModel* costs = nullptr;  // null: default_cost_model(); must outlive the call
+  const CostModel* costs = nullptr;  // Null: default_cost_model(). Must outlive the call.
 };
 
-// The refinements, each of which fires at most once in a selection.
+// The refinements. Each fires at most once in a selection.
 enum class Refinement : std::uint8_t {
   none = 0,      // the first pass
-  no_split = 1,  // one CTA a sequence after all: no split, persistent scheduler
+  no_split = 1,  // back to one CTA per sequence: no split, persistent scheduler
   tile_kv64 = 2,
-  cga = 3,             // reduce in a cluster instead of through global memory
+  cga = 3,             // reduction in a cluster instead of through global memory
   head_dim_split = 4,  // more CTAs for the columns of V
-  cga_fallback = 5,    // the clusters do not all fit at once: through global memory after all
+  cga_fallback = 5,    // the clusters do not all fit at once: back to global memory
 };
 inline constexpr std::size_t kRefinements = 6;
 std::string_view to_string(Refinement refinement);
@@ -52,13 +56,13 @@ std::string_view to_string(Refinement refinement);
 // One tile that the cost model looked at.
 struct TraceCandidate {
   std::uint16_t tile_size_q = 0;
-  bool exists = false;  // otherwise the rest is 0
+  bool exists = false;  // if false, the members below are 0
   std::uint32_t kv_splits = 0;
   std::uint64_t ctas = 0;
   double time = 0;
 };
 
-// One pass: the kernel that was looked at and why.
+// One pass: the examined kernel and the reason.
 struct TracePass {
   Refinement because = Refinement::none;
   KernelSelector selector;
@@ -66,36 +70,41 @@ struct TracePass {
   std::uint64_t ctas = 0;
 };
 
-// What happened, without text: explanation.hpp makes sentences of it.
+// The steps of a selection as data. explanation.hpp turns them into sentences.
 struct SelectionTrace {
   std::array<TraceCandidate, kTileSizesQ.size()> candidates{};
   std::uint8_t candidate_count = 0;
   std::array<TracePass, kRefinements> passes{};
   std::uint8_t pass_count = 0;
-  std::uint8_t missing_refinements = 0;  // bit 1 << Refinement: wanted, and the table has no row for it
-  bool model_skipped = false;            // the default tile keeps the device busy
-  bool default_missing = false;          // the first choice of the rules is not in the table
-  KernelSelector wanted;                 // the first choice
+  // bit 1 << Refinement: it applied, but the table has no row for it
+  std::uint8_t missing_refinements = 0;
+  bool model_skipped = false;  // if true, the default tile keeps the device busy
+  // if true, the first choice of the rules is not in the table
+  bool default_missing = false;
+  KernelSelector wanted;  // the first choice
   std::uint32_t looked_up = 0;
   std::uint32_t over_shared_limit = 0;  // rows that need more shared memory than the device has
   std::uint32_t refused_targets = 0;    // rows that the policy forbids
   std::uint32_t not_launchable = 0;     // rows whose shape does not fit the problem
 };
 
-// The answer, to "is it supported?" and to "run it" alike. A plain value; `row` points into the index's rows.
+// The result of a selection, for support queries and for launches. A plain value; `row` points into
+// the index's rows.
 struct Selection {
   bool found = false;
-  const KernelRow* row = nullptr;  // null with assumes_all_kernels: `kernel` is the row that would be
+  // Null with assumes_all_kernels. `kernel` is then the assumed row.
+  const KernelRow* row = nullptr;
   KernelFacts kernel;
   LaunchConfiguration launch;
   WorkspaceSizes workspace;
-  KernelCost cost;  // of the kernel by the cost model
+  KernelCost cost;  // by the cost model
   SelectionTrace trace;
 };
 
-// Chooses a kernel for a problem. Pure: the same arguments give the same answer, whatever the order of the
-// table's rows; nothing is opened, loaded or asked but the occupancy oracle. Not found is an answer (its
-// trace says what was looked for); an error is a problem or device that makes no sense (check_problem).
+// Chooses a kernel for a problem. Pure: equal arguments give equal results, independent of the
+// order of the table's rows. Opens, loads and queries nothing except the occupancy oracle. A
+// missing kernel is a result, whose trace lists the lookups. Returns an error only for an invalid
+// problem or device (check_problem).
 Result<Selection> select(const AttentionProblem& problem, const DeviceFacts& device, const KernelIndex& index,
                          const SelectionPolicy& policy);
 

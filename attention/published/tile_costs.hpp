@@ -10,26 +10,27 @@
 
 namespace cubinet {
 
-// The sizes of tile that the model compares, largest first: ties go to the larger.
+// The tile sizes that the model compares, largest first: ties go to the larger.
 inline constexpr std::array<std::uint16_t, 5> kTileSizesQ = {128, 64, 32, 16, 8};
 
-// The constants of the tileSizeQ cost model. Its unit is the time that the smallest tile takes for one KV
-// token.
+// The constants of the tileSizeQ cost model. Its unit is the time that the smallest tile takes for
+// one KV token.
 //
-//   time = (main_loop[tile] * length + reduction[tile] * reduction_tokens * splits) * waves
+// time = (main_loop[tile] * length + reduction[tile] * reduction_tokens * splits) * waves
 //
-// with length the KV tokens of one CTA, rounded up to whole steps, and waves the CTAs over the SMs.
+// `length` is the KV tokens of one CTA, rounded up to whole steps. `waves` is the number of CTAs
+// divided by the number of SMs.
 struct TileCosts {
-  std::array<double, 5> main_loop;  // of kTileSizesQ: what a larger tile costs a KV token
-  std::array<double, 5> reduction;  // and a partial result
-  double reduction_tokens;          // KV tokens that reducing one partial result costs
+  std::array<double, 5> main_loop;  // for each of kTileSizesQ: relative cost of a KV token
+  std::array<double, 5> reduction;  // for each of kTileSizesQ: relative cost of a partial result
+  double reduction_tokens;          // the cost of reducing one partial result, in KV tokens
   const char* source;
 };
 
-// nullopt for a tile of another size.
+// Returns nullopt for any other tile size.
 std::optional<std::size_t> tile_index(std::uint32_t tile_size_q);
 
-// A tile of another size costs what the largest does.
+// Returns the modelled time. Tiles of other sizes cost as much as the largest.
 double tile_time(const TileCosts& costs, const KernelWork& work);
 
 }  // namespace cubinet

@@ -31,8 +31,8 @@ Choices<AttentionMask> masks_for(const AttentionProblem& problem) {
   }
   masks.add(problem.mask);
   const bool one_row = problem.is_generation() && problem.q_len == 1;
-  // One row sees everything, dense or causal; and published MLA kernels carry the causal limit of their q
-  // tokens under either name.
+  // A single row sees everything, dense or causal. Published MLA kernels apply the causal limit of
+  // their q tokens under either name.
   if (problem.mask == AttentionMask::causal && (one_row || problem.is_mla_generation())) {
     masks.add(AttentionMask::dense);
   } else if (problem.mask == AttentionMask::dense && one_row) {
@@ -41,7 +41,7 @@ Choices<AttentionMask> masks_for(const AttentionProblem& problem) {
   return masks;
 }
 
-// Whether tokens and heads of Q share a tile.
+// Returns whether tokens and heads of Q share a tile.
 Choices<bool> groupings_for(const AttentionProblem& problem, const SelectionRules& rules) {
   Choices<bool> groupings;
   const bool either = problem.is_generation() && !problem.is_mla_generation();

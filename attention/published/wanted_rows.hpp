@@ -23,7 +23,7 @@ struct Choices {
   const Value* end() const { return values.data() + count; }
 };
 
-// A kernel that is being considered: everything but what the problem fixes.
+// A candidate kernel: everything that the problem does not fix.
 struct KernelState {
   Shape shape;
   std::uint16_t tile_size_kv = 128;
@@ -31,7 +31,7 @@ struct KernelState {
   TileScheduler scheduler = TileScheduler::static_grid;
 };
 
-// What rows may say differently and serve the same problem in the same state.
+// The columns in which rows may differ and still serve the same problem in the same state.
 struct RowEncoding {
   bool groups_tokens_heads_q = false;
   std::uint32_t tokens_per_page = 0;
@@ -39,13 +39,13 @@ struct RowEncoding {
   AttentionMask mask = AttentionMask::dense;
 };
 
-// The rows that serve a problem. Page, mask and grouping are settled here, before anything is looked up, so
-// that every candidate and every pass is asked for what is launched in the end. Does not own the problem.
+// The rows that serve a problem. Page, mask and grouping are fixed before the first lookup, so all
+// candidates and passes look up the values that are launched in the end. Does not own the problem.
 class WantedRows {
  public:
   WantedRows(const AttentionProblem& problem, const SelectionRules& rules);
 
-  // The preferred one first; there is at least one.
+  // Returns at least one, the preferred one first.
   std::span<const RowEncoding> encodings() const { return {encodings_.data(), count_}; }
   KernelSelector selector(const KernelState& state, const RowEncoding& encoding) const;
   KernelSelector preferred(const KernelState& state) const { return selector(state, encodings_[0]); }

@@ -8,7 +8,8 @@ namespace cubinet {
 namespace {
 
 constexpr std::uint64_t kStatsBytes = 8;
-// A separate reduction reads 16-bit partial outputs; kernels that reduce themselves keep at most fp32.
+// A separate reduction reads 16-bit partial outputs. Kernels that reduce themselves store at most
+// fp32.
 constexpr std::uint64_t kSeparateOutputBytes = 2;
 constexpr std::uint64_t kOwnOutputBytes = 4;
 constexpr std::uint64_t kStatsTokens = 256;
@@ -18,8 +19,8 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The statistics of the softmax, from which the log-sum-exp is made, and room behind them: as the publisher's
-// launcher lays them out.
+// Returns the bytes of the softmax statistics, from which the log-sum-exp is computed, and of the
+// space behind them, as in the publisher's launcher.
 std::uint64_t softmax_stats_bytes(const AttentionProblem& problem, bool keeps_stats_of_ragged) {
   if (problem.layout == QkvLayout::separate_qkv && keeps_stats_of_ragged)
     return kStatsBytes * problem.heads_q * problem.batch * problem.q_len;
@@ -43,7 +44,7 @@ WorkspaceSizes workspace_sizes(const AttentionProblem& problem, const KernelFact
   sizes.scratch_bytes = round_up(sizes.softmax_stats_bytes, kWorkspaceAlignment);
   const MultiCtasKvMode mode = kernel.selector.multi_ctas_kv_mode;
   if (launch.ctas_kv <= 1 || mode == MultiCtasKvMode::disabled || mode == MultiCtasKvMode::cga) return sizes;
-  // With a split no more CTAs are launched than there are SMs, which bounds what they write.
+  // With a split, at most one CTA per SM is launched, which bounds the partial results.
   assert(launch.total_ctas() <= sm_count);
   if (mode == MultiCtasKvMode::gmem) {
     const std::uint64_t counters =
@@ -54,7 +55,7 @@ WorkspaceSizes workspace_sizes(const AttentionProblem& problem, const KernelFact
   const std::uint64_t element = mode == MultiCtasKvMode::gmem ? kOwnOutputBytes : kSeparateOutputBytes;
   sizes.partial_stats_bytes = partial_stats_bytes(kernel, sm_count);
   sizes.partial_output_offset += sizes.partial_stats_bytes;
-  // Each CTA of a pair that shares an MMA holds the columns of both.
+  // Each CTA of a pair that shares an MMA stores the columns of both.
   const std::uint64_t columns =
       std::uint64_t{kernel.selector.head_dim_per_cta_v} * (kernel.selector.two_cta ? 2U : 1U);
   sizes.partial_output_bytes = rows * columns * element;

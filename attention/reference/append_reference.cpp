@@ -12,15 +12,15 @@
 namespace cubinet {
 namespace {
 
-// Of how the append stores its rows. Sums and products are of floats, each rounded to nearest even, a rotated
-// element being one product and one multiplication with addition: that is the definition, so that two who
-// follow it have the same bits.
+// Computes the rows that the append stores. Sums and products are of floats, each rounded to
+// nearest even. A rotated element is one product and one fused multiply-add. This defines the
+// result, so that implementations agree to the bit.
 class NewRows {
  public:
   NewRows(const AttentionProblem& problem, const AttentionInputs& inputs)
       : append_(*problem.append), columns_(append_.rope_dim), cos_sin_(inputs.cos_sin) {}
 
-  // Where a token of a sequence is rotated to; nullptr: nothing is.
+  // Returns the angles of a position, or nullptr if nothing is rotated.
   const float* angles(std::int64_t position) const {
     if (columns_ == 0) return nullptr;
     const auto last = static_cast<std::int64_t>(cos_sin_.size() / columns_) - 1;
@@ -49,7 +49,7 @@ class NewRows {
 
  private:
   const AttentionProblem::Append& append_;
-  std::size_t columns_;  // that are rotated
+  std::size_t columns_;  // rotated columns
   const std::vector<float>& cos_sin_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace cubinet {
 
-// append_reference() on the inputs themselves. REQUIRES: they fit the problem.
+// Applies append_reference() to the inputs in place. REQUIRES: the inputs fit the problem.
 void append_new_rows(const AttentionProblem& problem, AttentionInputs& inputs);
 
 }  // namespace cubinet

@@ -10,7 +10,7 @@ bool is_known(DataType type) {
   return type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3;
 }
 
-// Empty where the reference has all of it.
+// Returns a feature that the reference lacks. Empty: it supports the problem.
 std::string missing_part(const AttentionProblem& problem) {
   if (problem.layout != QkvLayout::paged_kv && problem.layout != QkvLayout::separate_qkv)
     return "KV as " + std::string(to_string(problem.layout));

@@ -9,8 +9,8 @@
 
 namespace cubinet {
 
-// Whether the reference computes a problem with these lengths. invalid_argument for one that makes no sense,
-// unsupported for a part of it that the reference would ignore.
+// Checks that the reference can compute a problem with these lengths. Returns invalid_argument for
+// an invalid problem, and unsupported for a feature that the reference would ignore.
 Result<void> check_reference(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths);
 
 }  // namespace cubinet

@@ -26,7 +26,7 @@ float fp16_to_float(std::uint16_t bits) {
   return sign != 0 ? -magnitude : magnitude;
 }
 
-// `value` without its lowest `bits` bits, rounded to nearest even.
+// Returns `value` without its lowest `bits` bits, rounded to nearest even.
 std::uint32_t rounded_shift(std::uint32_t value, unsigned bits) {
   const std::uint32_t half = 1u << (bits - 1);
   const std::uint32_t rest = value & ((half << 1) - 1);
@@ -42,7 +42,7 @@ std::uint16_t float_to_fp16(float value) {
   if (magnitude >= 0x477ff000u)
     return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 and up round to infinity
   if (magnitude >=
-      0x38800000u) {  // 2^-14: normal; a carry out of the mantissa raises the exponent as it should
+      0x38800000u) {  // 2^-14: normal. A carry out of the mantissa correctly raises the exponent.
     return static_cast<std::uint16_t>(sign | rounded_shift(magnitude - (112u << 23), 13));
   }
   const std::uint32_t exponent = magnitude >> 23;
@@ -57,7 +57,8 @@ std::uint16_t float_to_bf16(float value) {
   return static_cast<std::uint16_t>(rounded_shift(bits, 16));
 }
 
-// As a float its exponent is 120 less; what e4m3 has below its normal numbers, a float has as well.
+// The exponent bias of a float is 120 larger. The subnormal numbers of e4m3 become subnormal
+// floats.
 float e4m3_to_float(std::uint16_t bits) {
   const float magnitude = (bits & 0x7fu) == 0x7fu ? std::numeric_limits<float>::quiet_NaN()
                                                   : std::bit_cast<float>((bits & 0x7fu) << 20) * 0x1p120f;
@@ -70,10 +71,11 @@ std::uint16_t float_to_e4m3(float value) {
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7fu);
   if (magnitude >= 0x43e80000u)
-    return static_cast<std::uint16_t>(sign | 0x7eu);  // 464: halfway to beyond 448
+    return static_cast<std::uint16_t>(sign | 0x7eu);  // 464: halfway between 448 and the next step
   if (magnitude >= 0x3c800000u)                       // 2^-6: normal
     return static_cast<std::uint16_t>(sign | rounded_shift(magnitude - (120u << 23), 20));
-  const float ulps = std::nearbyint(std::ldexp(std::abs(value), 9));  // of 2^-9; to nearest even
+  // in units of 2^-9, rounded to nearest even
+  const float ulps = std::nearbyint(std::ldexp(std::abs(value), 9));
   return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(ulps));
 }
 

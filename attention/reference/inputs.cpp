@@ -20,11 +20,11 @@ namespace cubinet {
 namespace {
 
 constexpr double kLogitDeviation = 4.0;
-constexpr std::uint16_t kNan = 0x7fff;  // in bf16, in fp16 and, its lower half, in e4m3
-// Pages that no sequence uses, beside the one that spare entries name.
+constexpr std::uint16_t kNan = 0x7fff;  // NaN in bf16, in fp16 and, in its lower half, in e4m3
+// The unused pages, in addition to the one that spare entries name.
 constexpr std::int64_t kSparePages = 3;
 
-// SplitMix64: one addition and a mix, so that every page can have a stream of its own.
+// SplitMix64: one addition and a mix, cheap enough for a separate stream per page.
 class RandomBits {
  public:
   explicit RandomBits(std::uint64_t seed) : state_(seed) {}
@@ -35,7 +35,7 @@ class RandomBits {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  // In (0, 1).
+  // Returns a number in (0, 1).
   double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
 
@@ -48,8 +48,8 @@ std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t tensor, std::uint64_
   return mix.next() + part * 0xd1342543de82ef95u;
 }
 
-// 2^16 draws from a normal distribution, rounded to the element type: a pool of gigabytes then takes a table
-// look-up an element, and is bound by memory.
+// 2^16 draws from a normal distribution, rounded to the element type. A pool of gigabytes then
+// takes one table lookup per element and is bound by memory.
 class NormalTable {
  public:
   NormalTable(DataType type, double deviation, std::uint64_t seed) {
@@ -75,14 +75,14 @@ class NormalTable {
   std::array<std::uint16_t, 65536> values_;
 };
 
-// The part of the KV of one logical page that some query of its sequence reads.
+// The tokens of one logical page that some query of its sequence reads.
 struct PageUse {
-  std::size_t entry = 0;  // of the page table, that of K
+  std::size_t entry = 0;  // entry of K's page table
   std::size_t begin = 0;  // tokens within the page
   std::size_t end = 0;
 };
 
-// The tokens of a sequence that some query reads.
+// Returns the tokens of a sequence that some query reads.
 TokenRange readable(const AttentionInputs& inputs, const SequenceRows& rows, std::size_t sequence) {
   const std::int64_t length = inputs.kv_lengths[sequence];
   return {rows.q_length(sequence) == 0 ? length : rows.visible(sequence, 0).begin, length};
@@ -105,8 +105,8 @@ std::vector<PageUse> page_uses(const AttentionProblem& problem, const AttentionI
   return uses;
 }
 
-// Gives every use a page of the pools, of which there are inputs.pages: of K and, where they are looked up
-// apart, another of V.
+// Assigns each use a page of the pools, which have inputs.pages pages: one of K and, with separate
+// page tables, another of V.
 void assign_pages(const AttentionProblem& problem, const std::vector<PageUse>& uses, std::uint64_t seed,
                   AttentionInputs& inputs) {
   const std::size_t width = problem.pages_per_sequence();
@@ -125,12 +125,12 @@ void assign_pages(const AttentionProblem& problem, const std::vector<PageUse>& u
   }
 }
 
-// Of K or of V.
+// The parameters of K or V.
 struct KvInput {
   DataType type;
   std::size_t head_dim;
-  std::uint64_t tensor;   // of the random streams
-  std::size_t table = 0;  // its row of a sequence's page tables
+  std::uint64_t tensor;   // index of the random stream
+  std::size_t table = 0;  // row of a sequence's page tables
 };
 
 ElementBits make_pool(const AttentionProblem& problem, const AttentionInputs& inputs,
@@ -169,7 +169,7 @@ ElementBits make_pool(const AttentionProblem& problem, const AttentionInputs& in
   return pool;
 }
 
-// K or V that is not paged: the sequences side by side.
+// Makes K or V without pages: one sequence after the other.
 ElementBits make_sequences(const AttentionProblem& problem, const AttentionInputs& inputs,
                            const KvInput& shape, std::uint64_t seed, unsigned threads) {
   const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
@@ -187,7 +187,7 @@ ElementBits make_sequences(const AttentionProblem& problem, const AttentionInput
   return values;
 }
 
-// The first has as many query tokens as there may be, the others from 1 up.
+// Returns the most query tokens for the first sequence and at least 1 for the others.
 std::vector<std::int32_t> make_q_lengths(const AttentionProblem& problem, std::uint64_t seed) {
   std::vector<std::int32_t> lengths(problem.batch, static_cast<std::int32_t>(problem.q_len));
   RandomBits bits(stream_seed(seed, 5, 0));
@@ -196,7 +196,7 @@ std::vector<std::int32_t> make_q_lengths(const AttentionProblem& problem, std::u
   return lengths;
 }
 
-// As large as the largest logits, so that they weigh.
+// Returns sinks as large as the largest logits, so that they have weight.
 std::vector<float> make_sinks(const AttentionProblem& problem, std::uint64_t seed) {
   std::vector<float> sinks(problem.heads_q);
   RandomBits bits(stream_seed(seed, 6, 0));
@@ -220,7 +220,7 @@ std::vector<std::uint32_t> make_mask(const AttentionProblem& problem, const Sequ
   return mask;
 }
 
-// NaN where the append has to write.
+// Writes NaN to everything that the append must write.
 void poison_new_tokens(const AttentionProblem& problem, AttentionInputs& inputs) {
   const SequenceRows rows(problem, inputs);
   const auto poison = [](ElementBits& pool, std::size_t first, std::size_t count) {
@@ -239,7 +239,7 @@ void poison_new_tokens(const AttentionProblem& problem, AttentionInputs& inputs)
   if (problem.appends_q()) inputs.q.assign(inputs.q.size(), kNan);
 }
 
-// The new rows, of such size that they are stored as the rest of the cache and as Q would be.
+// Makes the new rows, scaled so that their stored values resemble the rest of the cache and Q.
 void make_new_rows(const AttentionProblem& problem, double q_deviation, std::uint64_t seed,
                    AttentionInputs& inputs) {
   const AttentionProblem::Append& append = *problem.append;
@@ -262,7 +262,7 @@ void make_new_rows(const AttentionProblem& problem, double q_deviation, std::uin
   poison_new_tokens(problem, inputs);
 }
 
-// The pool of the check has pages of its own for every sequence.
+// Checks the pool size. Every sequence of the test pool has pages of its own.
 Result<void> check_pool_size(const AttentionProblem& problem) {
   const std::uint64_t tokens = problem.layout == QkvLayout::paged_kv
                                    ? std::uint64_t{problem.pages_per_sequence()} * problem.tokens_per_page
@@ -285,7 +285,8 @@ std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, Lengt
   const auto longest = static_cast<std::int32_t>(problem.kv_len);
   std::vector<std::int32_t> lengths(problem.batch, longest);
   if (pattern == LengthPattern::uniform) return lengths;
-  // Beside 0, a warp's slice, a page, the tiles of 32, 64 and 128, and the longest.
+  // 0, and lengths around a warp's slice, a page, the tiles of 32, 64 and 128, and the longest
+  // length.
   const auto page = static_cast<std::int32_t>(problem.tokens_per_page);
   const std::array<std::int32_t, 24> candidates = {0,
                                                    1,
@@ -328,7 +329,8 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
   if (problem.mask == AttentionMask::custom)
     inputs.mask = make_mask(problem, SequenceRows(problem, inputs), seed);
-  // q . k has the standard deviation of a Q element times sqrt(head_dim_qk), K's being 1.
+  // The standard deviation of q . k is that of a Q element times sqrt(head_dim_qk), because K's is
+  // 1.
   const double q_deviation = kLogitDeviation / (problem.scale() * std::sqrt(problem.head_dim_qk));
   inputs.q.resize(SequenceRows(problem, inputs).q_tokens() * problem.heads_q * problem.head_dim_qk);
   NormalTable(problem.data_type_q, q_deviation, stream_seed(seed, 1, 0))

@@ -63,11 +63,11 @@ Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs
   return {};
 }
 
-constexpr std::size_t kSums = 8;     // that stay in registers
-constexpr std::size_t kTokens = 32;  // of V, which then stay in the cache for all rows
+constexpr std::size_t kSums = 8;     // sums that stay in registers
+constexpr std::size_t kTokens = 32;  // tokens of V that stay in the CPU's cache for all rows
 
-// Adds to kCount sums their products: of `count` factors, `step` apart, with the rows of a matrix, `width`
-// apart. A factor of 0 hides what it would be multiplied with.
+// Adds products to kCount sums. The `count` factors are `step` apart and multiply rows of a matrix
+// that are `width` apart. A factor of 0 skips its row, so NaN there is ignored.
 template <std::size_t kCount>
 void add_products(double* sums, const double* factors, std::size_t step, std::size_t count,
                   const double* matrix, std::size_t width) {
@@ -83,7 +83,7 @@ void add_products(double* sums, const double* factors, std::size_t step, std::si
   std::copy_n(added.begin(), kCount, sums);
 }
 
-// The same for as many sums as the rows of the matrix are long.
+// Does the same for as many sums as the matrix has columns.
 void add_products(std::span<double> sums, const double* factors, std::size_t step,
                   std::span<const double> matrix) {
   const std::size_t width = sums.size();
@@ -95,8 +95,8 @@ void add_products(std::span<double> sums, const double* factors, std::size_t ste
     add_products<1>(sums.data() + i, factors, step, count, matrix.data() + i, width);
 }
 
-// The queries that share one KV head of one sequence. Rows are query token * group + head, as the kernel
-// packs them.
+// The queries that share one KV head of one sequence. A row is query token * group + head, in the
+// packing of the kernel.
 class HeadGroup {
  public:
   HeadGroup(const AttentionProblem& problem, const AttentionInputs& inputs, const SequenceRows& places,
@@ -143,7 +143,8 @@ class HeadGroup {
 
   std::vector<double> logits(std::size_t tokens) const {
     const std::size_t dim = problem_.head_dim_qk;
-    std::vector<double> q(dim * rows_);  // [element][row]: the inner loop below is over independent sums
+    // [element][row]: the inner loop runs over independent sums
+    std::vector<double> q(dim * rows_);
     for (std::size_t row = 0; row < rows_; ++row) {
       for (std::size_t i = 0; i < dim; ++i) {
         q[i * rows_ + row] = to_float(inputs_.q[output_row(row) * dim + i], problem_.data_type_q);
@@ -167,14 +168,14 @@ class HeadGroup {
     return problem_.soft_cap ? *problem_.soft_cap * std::tanh(logit / *problem_.soft_cap) : logit;
   }
 
-  // A sink is one more logit, which has no V.
+  // Returns the sink, one more logit that has no V.
   double sink_of(std::size_t row) const {
     if (!problem_.sinks) return kMinusInfinity;
     const std::size_t group = problem_.group_size();
     return static_cast<double>(inputs_.sinks[head_kv_ * group + row % group]);
   }
 
-  // What a row's weights are relative to, and their sum.
+  // The maximum that a row's weights are relative to, and their sum.
   struct RowSum {
     double highest = kMinusInfinity;
     double weights = 0;
@@ -182,8 +183,8 @@ class HeadGroup {
     double lse() const { return weights == 0 ? kMinusInfinity : highest + std::log(weights); }
   };
 
-  // Turns scores into the weights of the softmax, not yet divided by their sums. All rows of a token side by
-  // side, as they lie.
+  // Turns scores into softmax weights that are not yet divided by their sums. Processes the
+  // contiguous rows of a token together.
   std::vector<RowSum> to_weights(std::vector<double>& weights, std::size_t tokens) const {
     const double scale = problem_.scale();
     std::vector<RowSum> sums(rows_);
@@ -217,7 +218,7 @@ class HeadGroup {
     const std::size_t dim = problem_.head_dim_v;
     std::vector<double> o(rows_ * dim, 0.0);
     std::vector<double> v;
-    // Of latent attention V is the first columns of K.
+    // In latent attention, V is the first columns of K.
     const bool latent = problem_.is_mla_generation();
     const ElementBits& values = latent ? inputs_.k : inputs_.v;
     const DataType type = latent ? problem_.data_type_k : problem_.data_type_v;
@@ -239,12 +240,12 @@ class HeadGroup {
   std::size_t sequence_;
   std::size_t head_kv_;
   std::size_t rows_;
-  std::vector<TokenRange> visible_;  // of each row
+  std::vector<TokenRange> visible_;  // visible tokens of each row
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
 };
 
-// Values of e4m3 between a stored one and what the reference rounds to, the latter included.
+// Returns the steps of e4m3 between a stored value and the rounded reference.
 std::int64_t steps_of_e4m3(double value, double reference) {
   const auto place = [](double of) {
     const std::uint16_t bits = from_float(static_cast<float>(of), DataType::e4m3);

@@ -10,13 +10,15 @@
 
 namespace cubinet {
 
-// Positions of KV tokens. Signed, as lengths on the device are: a query may stand before the first token.
+// A range of KV token positions. Signed like the lengths on the device: a query may precede the
+// first token.
 struct TokenRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-// Where page `page`, token `token` within it and head `head` begin in a pool, in elements.
+// Returns the offset in a pool, in elements, of a token and head of a page. `token` counts within
+// the page.
 inline std::size_t pool_offset(const AttentionProblem& problem, std::int64_t page, std::size_t token,
                                std::size_t head, std::size_t head_dim) {
   const std::size_t tokens = problem.tokens_per_page;
@@ -25,14 +27,14 @@ inline std::size_t pool_offset(const AttentionProblem& problem, std::int64_t pag
   return (static_cast<std::size_t>(page) * tokens * heads + row) * head_dim;
 }
 
-// A sequence has one row of the page table, or one for K and one for V.
+// Returns the rows of a sequence in the page table: one, or one for K and one for V.
 inline std::size_t page_table_rows(const AttentionProblem& problem) {
   return problem.separate_page_tables ? 2 : 1;
 }
 
-// Which rows of Q, K and V belong to each sequence, and who sees what. Looks at the lengths when it is made,
-// which there must be one a sequence of, and at the page table when it is asked. Owns neither problem nor
-// inputs.
+// The rows of Q, K and V of each sequence, and the visibility of tokens. The constructor reads the
+// lengths; the page table is read on each query. Owns neither problem nor inputs. REQUIRES: one
+// length per sequence.
 class SequenceRows {
  public:
   SequenceRows(const AttentionProblem& problem, const AttentionInputs& inputs)
@@ -46,18 +48,18 @@ class SequenceRows {
   std::uint32_t q_length(std::size_t sequence) const {
     return problem_.ragged_q ? static_cast<std::uint32_t>(inputs_.q_lengths[sequence]) : problem_.q_len;
   }
-  // The first token of a sequence in Q and O.
+  // Returns the first token of a sequence in Q and O.
   std::size_t q_begin(std::size_t sequence) const { return q_begin_[sequence]; }
   std::size_t q_tokens() const { return q_begin_.back(); }
-  // The first token of a sequence in K and V that are not paged.
+  // Returns the first token of a sequence in K and V without pages.
   std::size_t kv_begin(std::size_t sequence) const { return kv_begin_[sequence]; }
-  // Rows of a head in K or in V: of all pages, or of all sequences side by side.
+  // Returns the rows of a head in K or in V: of all pages, or of all contiguous sequences.
   std::size_t kv_tokens() const {
     if (!is_paged()) return kv_begin_.back();
     return static_cast<std::size_t>(std::max<std::int64_t>(inputs_.pages, 0)) * problem_.tokens_per_page;
   }
 
-  // The KV tokens that a query token of a sequence sees, but for those that its mask hides.
+  // Returns the KV tokens that a query token of a sequence sees, before the custom mask.
   TokenRange visible(std::size_t sequence, std::uint32_t token) const {
     const std::int64_t length = inputs_.kv_lengths[sequence];
     const std::int64_t own = std::max<std::int64_t>(length - q_length(sequence) + token + 1, 0);
@@ -66,7 +68,7 @@ class SequenceRows {
             problem_.mask == AttentionMask::causal ? own : length};
   }
 
-  // Whether a custom mask hides a KV token from a query token, which would see it.
+  // Returns whether a custom mask hides an otherwise visible KV token from a query token.
   bool hides(std::size_t sequence, std::uint32_t token, std::int64_t kv_token) const {
     const std::int64_t draft = kv_token - inputs_.kv_lengths[sequence] + q_length(sequence);
     if (problem_.mask != AttentionMask::custom || draft < 0) return false;
@@ -74,7 +76,7 @@ class SequenceRows {
     return (inputs_.mask[row + static_cast<std::size_t>(draft) / 32] >> (draft % 32) & 1) == 0;
   }
 
-  // Where the row of a token of KV begins, in elements.
+  // Return the offset of the row of a KV token, in elements.
   std::size_t k_row(std::size_t sequence, std::size_t token, std::size_t head) const {
     return kv_row(sequence, token, head, problem_.head_dim_qk, 0);
   }

@@ -15,7 +15,7 @@
 namespace cubinet {
 namespace {
 
-constexpr std::size_t kNewElementBytes = 2;  // of bf16 and fp16, which the append takes
+constexpr std::size_t kNewElementBytes = 2;  // bytes of bf16 and fp16, which the append takes
 constexpr std::byte kNanByte{0xff};          // 0xffff and 0xffffffff are NaN in every type of an output
 
 template <class T, class Allocator>
@@ -27,10 +27,12 @@ std::size_t bytes_of(const ElementBits& elements, DataType type) {
   return elements.size() * bits_of(type) / 8;
 }
 
-constexpr std::size_t kPiece = std::size_t{1} << 24;         // elements that are packed and copied at once
-constexpr std::size_t kThreadsPiece = std::size_t{1} << 20;  // of which a thread packs so many
+// elements that are packed and copied at once
+constexpr std::size_t kPiece = std::size_t{1} << 24;
+constexpr std::size_t kThreadsPiece = std::size_t{1} << 20;  // elements that one thread packs
 
-// As kernels read them, from `offset` on, repeated until there are `bytes`.
+// Packs the elements for kernels and uploads them from `offset` on, repeated until there are
+// `bytes`.
 Result<void> upload(const ElementBits& elements, DataType type, const DeviceBuffer& buffer,
                     std::size_t offset, std::size_t bytes) {
   Bytes packed;
@@ -52,14 +54,14 @@ Result<void> upload(const ElementBits& elements, DataType type, const DeviceBuff
   return {};
 }
 
-// Of K or V.
+// Returns the bytes of K or V.
 std::size_t pool_bytes(const AttentionProblem& problem, const AttentionInputs& inputs,
                        const ElementBits& elements, std::uint32_t head_dim, DataType type) {
   if (elements.empty() || inputs.pages <= 0) return bytes_of(elements, type);
   return pool_offset(problem, inputs.pages, 0, 0, head_dim) * bits_of(type) / 8;
 }
 
-// Out of memory that is given, piece by piece, or of its own.
+// A source of buffers: consecutive parts of the given memory, or new allocations.
 class BufferSource {
  public:
   BufferSource(std::shared_ptr<const Device> device, const DeviceTensor& memory)
@@ -84,7 +86,7 @@ class BufferSource {
   std::uint64_t used_ = 0;
 };
 
-// The page tables of all copies: copy c's pages lie c pools further.
+// Returns the page tables of all copies. The pages of copy c are offset by c pools.
 std::vector<std::int32_t> shifted_tables(const AttentionInputs& inputs, std::uint32_t copies) {
   std::vector<std::int32_t> tables;
   tables.reserve(inputs.page_table.size() * copies);
@@ -103,7 +105,8 @@ std::vector<std::int32_t> q_offsets_of(const AttentionProblem& problem, const At
   return offsets;
 }
 
-// Page numbers and the offsets of sequences that are stored one behind the other are int32.
+// Checks the limits of int32: page numbers, and offsets of sequences that are stored one behind the
+// other.
 Result<void> check_counts(const AttentionProblem& problem, const AttentionInputs& inputs,
                           std::uint32_t copies) {
   const auto pages = static_cast<std::uint64_t>(std::max<std::int64_t>(inputs.pages, 0));
@@ -204,7 +207,7 @@ AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
   AttentionTensors tensors;
   tensors.q = whole(q);
   tensors.k = whole(k);
-  tensors.v = whole(buffers_[v].size() == 0 ? k : v);  // of latent attention they are one pool
+  tensors.v = whole(buffers_[v].size() == 0 ? k : v);  // one pool in latent attention
   tensors.o = whole(o);
   tensors.lse = whole(log_sum_exp);
   tensors.page_table = whole(page_tables);
@@ -237,7 +240,7 @@ Result<void> TensorBuffers::poison(bool with_scratch) const {
 }
 
 Result<void> TensorBuffers::set_kv_lengths(const std::vector<std::int32_t>& lengths) const {
-  // The tokens of paged sequences may be more than an int32 holds: create() allows no others.
+  // The tokens of paged sequences may exceed an int32. create() rejects that for all others.
   std::vector<std::int32_t> offsets(lengths.size() + 1);
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {

@@ -14,14 +14,16 @@ namespace {
 
 constexpr std::size_t kPatternElements = std::size_t{1} << 22;
 
-// Zeros would take less power, and so run at higher clocks, than what a server computes with.
+// Returns random elements. Zeros would take less power than real values, so the clocks would be
+// higher.
 ElementBits pattern(std::size_t count, DataType type, std::mt19937& generator) {
   constexpr std::size_t kDistinct = 65'536;
   std::normal_distribution<float> normal;
   ElementBits values(std::min(count, kDistinct));
   for (std::uint16_t& value : values)
     value = from_float(normal(generator), type);
-  // Elsewhere the same in another order: what is repeated closely would be compressed on its way.
+  // The rest repeats the values from random offsets, because close repetitions could be compressed
+  // in transfer.
   while (values.size() < count) {
     const std::size_t begin = generator() % kDistinct;
     const std::size_t more = std::min(count - values.size(), kDistinct - begin);
@@ -52,7 +54,7 @@ AttentionInputs timing_inputs(const AttentionProblem& problem) {
     std::shuffle(pages.begin(), pages.end(), generator);
     const std::size_t row = problem.pages_per_sequence();
     for (std::size_t b = 0; b < problem.batch; ++b) {
-      // K's and V's pages of a sequence have the same numbers, in pools of their own.
+      // K's and V's pages of a sequence have the same numbers, in separate pools.
       for (std::size_t table = 0; table < page_table_rows(problem); ++table) {
         const auto begin = pages.begin() + static_cast<std::ptrdiff_t>(b * row);
         inputs.page_table.insert(inputs.page_table.end(), begin, begin + static_cast<std::ptrdiff_t>(row));

@@ -21,31 +21,33 @@
 namespace cubinet {
 namespace {
 
-// Of K and V together that a graph reads: long enough to be timed, short enough for a hundred candidates.
+// The bytes of K and V that a graph reads: long enough to be timed, short enough for a hundred
+// candidates.
 constexpr double kGraphBytes = 8e9;
 constexpr double kFewestRuns = 4;
 constexpr double kMostRuns = 128;
-// Those that stay after each was timed once: what is this much slower is not the fastest.
+// Candidates within this factor of the fastest stay after the first timing.
 constexpr double kStillFast = 1.1;
 constexpr std::size_t kMostFinalists = 8;
 constexpr int kRounds = 9;
 constexpr int kFewestRounds = 3;
-// The model's choice stays unless another is faster by more than two measurements of one kernel differ.
+// The model's choice stays unless another is faster by more than the difference between two
+// measurements of one kernel.
 constexpr double kGain = 0.99;
-// How far outputs of two right kernels may be apart, as parts of their norm: of types of eight bits, which
-// round queries or the output, and of the others.
+// The largest difference between the outputs of two correct kernels, relative to their norm. The
+// first is for 8-bit types, which round queries or the output.
 constexpr double kApartOfNarrow = 0.1;
 constexpr double kApart = 0.02;
-// Compiling takes no more of the budget.
+// The share of the budget that compilation may take.
 constexpr double kShareOfBinding = 0.5;
 
-// A candidate that was loaded, and what it took.
+// A loaded candidate and its times.
 struct TimedCandidate {
   BoundAttention attention;
-  AttentionPlan planned;  // as its options ask for it
+  AttentionPlan planned;  // the plan that its options ask for
   std::vector<double> seconds;
 
-  double median() const {  // REQUIRES: one
+  double median() const {  // REQUIRES: at least one time
     std::vector<double> sorted = seconds;
     std::sort(sorted.begin(), sorted.end());
     return sorted[sorted.size() / 2];
@@ -64,7 +66,7 @@ Result<void> check_not_capturing(const Device& device, CUstream stream) {
   return {};
 }
 
-// The output of a run, as what others are compared with.
+// Converts the output of a run to the reference for the other candidates.
 AttentionOutputs outputs_of(const AttentionProblem& problem, const Bytes& o) {
   AttentionOutputs outputs;
   outputs.o.resize(o.size() / (bits_of(problem.data_type_o) / 8));
@@ -90,7 +92,7 @@ class Tuning {
         cancelled_(options.cancelled) {}
 
   Result<TuningTable::Row> run(const DeviceTensor& scratch) {
-    // All that a sequence has, not what a window shows of it.
+    // Allocate the whole sequence, not only the visible window.
     AttentionProblem whole = problem_;
     whole.window = kUnlimited;
     CUBINET_TRY(check_memory(whole, problem_.kv_lengths, properties()));
@@ -122,10 +124,10 @@ class Tuning {
   const Callback<bool()> cancelled_;
   const Stopwatch elapsed_;
   std::vector<TimedCandidate> candidates_;  // the model's choice first
-  std::size_t best_ = 0;                    // of these, as far as they were measured
+  std::size_t best_ = 0;                    // the fastest of the measured candidates
 };
 
-// Compiles what has to be, on every core.
+// Compiles missing kernels on all cores.
 Result<void> Tuning::bind(double seconds) {
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
                      AttentionPlanner::create(runtime_, DeviceFacts::of(properties())));
@@ -168,7 +170,7 @@ Result<void> Tuning::run_one(const TimedCandidate& candidate, const TensorBuffer
   return candidate.attention.run(of_run, stream);
 }
 
-// A candidate that computes something else than what the model chooses is none, however fast it is.
+// Removes each candidate whose result differs from that of the model's choice.
 Result<void> Tuning::keep_those_that_agree(const TensorBuffers& tensors) {
   CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device_));
   const bool narrow = bits_of(problem_.data_type_q) == 8 || bits_of(problem_.data_type_o) == 8;
@@ -223,7 +225,8 @@ Result<void> Tuning::measure(const DeviceTensor& scratch) {
     const bool fast = candidates_[i].seconds.front() <= kStillFast * fastest;
     if (i != 0 && fast && finalists.size() < kMostFinalists) finalists.push_back(i);
   }
-  // In turn, so that clocks that wander do so for all of them; what was measured before does not count.
+  // Times the candidates in turn, so that drifting clocks affect all of them equally. Discards
+  // earlier measurements.
   const auto time_in_turn = [&](const std::vector<std::size_t>& of) -> Result<void> {
     for (TimedCandidate& candidate : candidates_)
       candidate.seconds.clear();
@@ -237,7 +240,7 @@ Result<void> Tuning::measure(const DeviceTensor& scratch) {
   best_ = *std::min_element(finalists.begin(), finalists.end(), [&](std::size_t a, std::size_t b) {
     return candidates_[a].median() < candidates_[b].median();
   });
-  // The smallest of several medians is small by luck as well: it is measured once more.
+  // The smallest of several medians is partly luck, so it is measured once more.
   return time_in_turn(best_ == 0 ? std::vector<std::size_t>{0} : std::vector<std::size_t>{0, best_});
 }
 

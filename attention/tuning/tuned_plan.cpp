@@ -16,7 +16,7 @@ ParameterValue name_of(std::string_view value) {
   return ParameterValue(std::string(value));
 }
 
-// 41.5; what is said of a time has one digit behind the point.
+// Returns a time with one decimal, for example 41.5.
 std::string rounded(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f", value);
@@ -31,8 +31,8 @@ std::string date_of(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts)};
 }
 
-// Sequences that are shorter than the bucket's would not use the splits that were measured; nor would those
-// of several whose lengths nobody knows yet.
+// Returns whether every sequence is long enough for the measured splits. Sequences shorter than the
+// bucket's would not use the splits, and neither would several sequences of unknown lengths.
 bool all_are_long(const AttentionProblem& problem) {
   if (problem.kv_lengths.empty()) return problem.batch == 1;
   return std::all_of(problem.kv_lengths.begin(), problem.kv_lengths.end(), [&](std::int32_t length) {
@@ -45,7 +45,7 @@ bool may_use_tuning(const PlanOptions& options, const AttentionProblem& problem)
          !options.assumes_all_kernels && problem.attends();
 }
 
-// The plan of a row's choice, or why there is none.
+// Returns the plan of a row's choice, or an error with the reason why there is none.
 Result<AttentionPlan> plan_of_row(const TuningTable::Row& row, const PlanRequest& request,
                                   const AttentionBackends& backends) {
   const AttentionBackend* backend = backends.find(row.backend);
@@ -89,7 +89,7 @@ std::string tuning_problem(const AttentionProblem& problem) {
       .set("ragged_q", problem.ragged_q)
       .set("soft_cap", problem.soft_cap.has_value())
       .set("window", problem.is_windowed() ? std::bit_ceil(std::uint64_t{problem.window}) : 0U);
-  // Of one query token a causal mask hides nothing.
+  // A causal mask hides nothing from a single query token.
   const bool causal = problem.mask == AttentionMask::dense && problem.q_len == 1;
   values.set("mask", name_of(to_string(causal ? AttentionMask::causal : problem.mask)));
   if (problem.chunk != kUnlimited) values.set("chunk", problem.chunk);

@@ -9,7 +9,7 @@
 namespace cubinet {
 namespace {
 
-constexpr double kWorthMeasuring = 1.5;  // times the fastest
+constexpr double kWorthMeasuring = 1.5;  // relative to the fastest
 constexpr std::size_t kMostDivisions = 4;
 
 const PlanStep& attending_step(const AttentionPlan& plan) {
@@ -23,7 +23,7 @@ bool is_same_way(const AttentionPlan& a, const AttentionPlan& b) {
          a.division.kv_splits == b.division.kv_splits && a.steps.size() == b.steps.size();
 }
 
-// nullopt: the backend declines, or what it plans cannot be launched.
+// Returns nullopt if the backend declines or its plan cannot be launched.
 Result<std::optional<AttentionPlan>> plan_with(const AttentionBackend& backend, const PlanRequest& request) {
   CUBINET_TRY_ASSIGN(Consideration answer, consider(backend, request));
   auto* plan = std::get_if<AttentionPlan>(&answer);
@@ -33,7 +33,7 @@ Result<std::optional<AttentionPlan>> plan_with(const AttentionBackend& backend, 
   return std::optional(std::move(*plan));
 }
 
-// The same with its kernel named, where the backend takes that.
+// Returns the same plan with its kernel named, if the backend accepts that.
 Result<AttentionPlan> with_named_kernel(AttentionPlan plan) {
   const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
   if (kernel == nullptr) return plan;
@@ -53,8 +53,9 @@ class CandidateList {
       return;
     plans_.push_back(std::move(plan));
   }
-  // REQUIRES: of one template the fastest by the model come first. Between templates it is asked nothing: it
-  // has been fitted to each of them, if at all, by itself.
+  // Adds a plan. The model does not rank kernels of different templates, because its constants are
+  // fitted to each template separately. REQUIRES: the plans of one template are in the model's
+  // order.
   void add_ranked(AttentionPlan plan) {
     const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
     if (kernel == nullptr) return;
@@ -72,7 +73,7 @@ class CandidateList {
  private:
   struct OfTemplate {
     double fastest = 0;
-    std::map<std::string, std::size_t> divisions;  // of a kernel, that are listed
+    std::map<std::string, std::size_t> divisions;  // number of listed divisions of each kernel
   };
 
   std::size_t most_kernels_;

@@ -263,7 +263,7 @@ def main():
     options = parser.parse_args()
     os.environ.setdefault("FLASHINFER_DISABLE_VERSION_CHECK", "1")
     os.environ.setdefault("FLASHINFER_WORKSPACE_BASE", os.path.join(tempfile.gettempdir(), "cubinet-flashinfer"))
-    # What libraries print must not lie between the answers.
+    # Output of libraries must not be mixed with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     state = {}

@@ -15,7 +15,7 @@ import time
 from rounds import compare, row, run_rounds, write
 
 KINDS = ("missing", "extra", "damaged", "conflicts", "ignored")
-# Of the package as it was published; the targets are those that attention rows state.
+# The counts of the published package. The targets are those that attention rows state.
 PACKAGE = {
     "folders": 7, "rows": 13452, "plain": 2518, "cubins": 15970, "specifications": 11560,
     "targets": {"sm_100f": 11248, "sm_103a": 1892, "sm_100a": 312},

@@ -60,7 +60,7 @@ class PackedBundle final : public Bundle {
   Result<CubinRecords> list() override;
   Result<std::shared_ptr<const StoredRows>> rows() override;
 
-  // A table of a newer version keeps nobody from the kernels.
+  // A tuning table of a newer version must not make the kernels unusable.
   Result<TuningTable> tuning() override {
     auto table = checked_tuning();
     if (table || table.error().code != ErrorCode::unsupported) return table;
@@ -113,11 +113,12 @@ class PackedBundle final : public Bundle {
   const LogSink log_;
   const StoreDescription description_;
   const ForkGuard fork_guard_;
-  mutable std::mutex mutex_;  // guards what follows, which is read when it is asked for first
+  mutable std::mutex mutex_;  // guards the members below, which are read on first use
   bool all_read_ = false;
-  CubinRecords all_;                    // in the order of the bundle
-  std::vector<BundleImage> places_;     // of their images, ascending by digest
-  std::optional<CubinRecords> listed_;  // as list() gives them: sorting takes as long as reading
+  CubinRecords all_;                 // in the order of the bundle
+  std::vector<BundleImage> places_;  // locations of their images, ascending by digest
+  // In the order of list(), because sorting takes as long as reading.
+  std::optional<CubinRecords> listed_;
   std::shared_ptr<const StoredRows> rows_;
 };
 
@@ -197,7 +198,8 @@ Result<std::shared_ptr<const StoredRows>> PackedBundle::rows() {
   return rows_;
 }
 
-// A kernel may have any number of builds. Looking each of them up would read the pages of all for each.
+// A kernel may have any number of builds. Looking up each separately would read the pages of all of
+// them each time.
 Result<std::optional<BundleImage>> PackedBundle::image_place(const CubinRecord& record) const {
   {
     const std::lock_guard lock(mutex_);

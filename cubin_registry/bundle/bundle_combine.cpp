@@ -11,7 +11,7 @@
 namespace cubinet {
 namespace {
 
-// Where an image of the new bundle comes from.
+// The source of an image of the new bundle.
 struct Origin {
   const BundlePack* pack = nullptr;
   BundleImage image;
@@ -82,7 +82,7 @@ class Combination {
     return dictionary_of_ == nullptr || map.dictionary == dictionary_of_->map().dictionary;
   }
 
-  // Copies each undamaged frame if the new bundle takes all its images from this part. The images of the
+  // Copies each undamaged frame whose images the new bundle takes all from this part. Images of
   // other frames are packed again.
   Result<void> copy_frames(PackedFrames& copied, const WriteFrame& write) const {
     for (const auto& part : parts_) {

@@ -13,7 +13,7 @@
 namespace cubinet {
 namespace {
 
-// The builds that a store has of the kernels that are imported. Asks the store once for each kernel: a kernel
+// The store's builds of the imported kernels. Queries the store once per kernel, because a kernel
 // may have any number of builds.
 class BuildsThere {
  public:
@@ -58,7 +58,7 @@ class BuildsThere {
   WritableStore& store_;
   std::set<Bytes> kernels_;
   std::map<BuildName, CubinRecords> builds_;
-  // Of the builds of bundles for one target: the one with the highest version.
+  // The bundle's build with the highest version for each target.
   std::map<std::pair<Bytes, ImageKind>, std::shared_ptr<const CubinRecord>> newest_;
 };
 
@@ -77,7 +77,7 @@ class BundleImport {
   }
 
  private:
-  // A frame of several images is unpacked once where they are read one after the other.
+  // Sorts by location, so that a frame with several images is unpacked once.
   Result<void> sort_by_place(CubinRecords& records) const {
     std::map<Sha256Digest, std::pair<std::uint64_t, std::uint32_t>> places;
     CUBINET_TRY_ASSIGN(const std::vector<BundleImage> images, bundle_.pack().images());
@@ -89,7 +89,7 @@ class BundleImport {
     return {};
   }
 
-  // A store that keeps none has kernels imported all the same.
+  // The kernels are imported even if the store keeps no measurements.
   Result<void> import(const TuningTable& tuning) {
     const auto added = store_.add_tuning(tuning);
     if (added) report_.measurements = tuning.rows().size();
@@ -98,7 +98,8 @@ class BundleImport {
 
   Result<void> import(const std::shared_ptr<const CubinRecord>& record) {
     auto cubin = bundle_.read(record);
-    // A record that lies about its image would be found, loaded, and give a library without the kernel.
+    // Checks that the record matches its image. Otherwise the library would be loaded without the
+    // kernel.
     Result<void> sound = cubin ? check_image(*cubin->record, *cubin->image) : Result<void>(cubin.error());
     if (!sound) {
       if (sound.error().code != ErrorCode::corruption) return std::move(sound).error();
@@ -112,7 +113,7 @@ class BundleImport {
       CUBINET_TRY_ASSIGN(const bool taken_over, take_over(*record, there));
       if (!taken_over) return {};
     }
-    // Published even where it is present: an entry that is damaged is mended by it.
+    // Published even if it exists, because that repairs a damaged entry.
     CUBINET_TRY(store_.publish(*cubin));
     if (auto newer = there_.newer_than(*record)) report_.outranked.push_back({record, std::move(newer)});
     if (!present) there_.add(record);
@@ -120,7 +121,7 @@ class BundleImport {
     return {};
   }
 
-  // Whether the build that is there makes way. A damaged one is none.
+  // Returns whether the existing build is replaced. A damaged one is ignored.
   Result<bool> take_over(const CubinRecord& record, const CubinRecords& there) {
     for (const auto& other : there) {
       CUBINET_TRY_ASSIGN(const auto loaded, store_.load(other));

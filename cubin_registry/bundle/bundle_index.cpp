@@ -20,7 +20,7 @@ std::vector<std::string> in_order(const std::set<std::string>& strings) {
   return {strings.begin(), strings.end()};
 }
 
-// Entries of keys or names: each once.
+// Returns the entries of keys or names, each once.
 std::vector<TableEntry> pairs_in_order(const std::set<std::pair<std::uint64_t, std::uint64_t>>& pairs) {
   std::vector<TableEntry> entries;
   entries.reserve(pairs.size());
@@ -29,7 +29,7 @@ std::vector<TableEntry> pairs_in_order(const std::set<std::pair<std::uint64_t, s
   return entries;
 }
 
-// What a record's entry leads to.
+// Returns the image that a record's entry leads to.
 BundleImage image_of(const CubinRecord& record, const std::vector<BundleImage>& images) {
   const auto found = std::lower_bound(
       images.begin(), images.end(), record.digest,
@@ -37,7 +37,7 @@ BundleImage image_of(const CubinRecord& record, const std::vector<BundleImage>& 
   return found != images.end() && found->digest == record.digest ? *found : BundleImage();
 }
 
-// The branches to pages, as full as so many bytes allow.
+// Returns the branches to pages, filled up to this many bytes.
 std::vector<FilledPage> fill_branches(std::span<const BundlePage> pages, std::uint32_t branch_bytes) {
   std::vector<SizedEntry> sizes;
   sizes.reserve(pages.size());
@@ -56,7 +56,7 @@ Error too_much(const std::string& what) {
   return Error{ErrorCode::invalid_argument, "a bundle cannot hold " + what, "make several"};
 }
 
-// Names the part of a root that takes most of its bytes.
+// Returns the part of a root that takes most of its bytes.
 std::string what_fills(const BundleRoot& root) {
   const auto bytes_of = [](const std::vector<std::string>& names) {
     std::size_t bytes = 0;

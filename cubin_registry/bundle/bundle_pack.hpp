@@ -18,18 +18,18 @@
 
 namespace cubinet {
 
-// A record as a bundle has it, and where its image lies.
+// A record of a bundle and the location of its image.
 struct BundleEntry {
   std::shared_ptr<const CubinRecord> record;
   BundleImage image;
 };
 
-// A bundle's bytes, read in the parts that are asked for, each checked against the digest that leads to it
-// before anything in it is looked at. Errors name the part and the place. Thread-safe.
+// The bytes of a bundle, read in parts on demand. Each part is compared with the digest that leads
+// to it before it is parsed. Errors name the part and the location. Thread-safe.
 class BundlePack {
  public:
-  // Reads the root and nothing else; `check`, where there is one, sees its bytes before anything in them is
-  // looked at.
+  // Opens a bundle by reading only its root. `check`, if set, gets the root's bytes before they are
+  // parsed.
   using RootCheck = Callback<Result<void>(ByteView root)>;
   static Result<std::shared_ptr<const BundlePack>> open(std::shared_ptr<const ByteSource> source,
                                                         const RootCheck& check = {});
@@ -41,40 +41,40 @@ class BundlePack {
   const ByteSource& source() const { return *source_; }
 
   using Page = std::shared_ptr<const Bytes>;
-  // Where the pages lie that a branch of a table leads to.
+  // Returns the pages of a branch of a table.
   Result<std::vector<BundlePage>> pages_of(BundleTable table, const BundlePage& branch) const;
-  // Unpacked; check_page() has passed.
+  // Reads and unpacks a page. The result has passed check_page().
   Result<Page> read_page(BundleTable table, const BundlePage& page) const;
-  // Returns the page, from the pages that were read last if it is among them, else by read_page().
+  // Returns the page from the cache of recently read pages, or else by read_page().
   Result<Page> page(BundleTable table, const BundlePage& page) const;
-  // Gives every page of records, in order. corruption unless they are stored one behind the other, from where
-  // pages begin.
+  // Calls `give` with every page of records, in order. Returns an error (corruption) unless they
+  // are contiguous from the beginning of the pages.
   Result<void> each_page_of_records(const Callback<Result<void>(ByteView page)>& give) const;
 
-  // Where a frame lies.
+  // Returns the location of a frame.
   BytePart part_of(const BundleImage& image) const;
 
-  // Of an entry of records.
+  // Decode an entry of records.
   Result<BundleEntry> decode(ByteView entry) const;
   Result<BundleImage> place_in(ByteView entry) const;
-  // Of this record or another of its kernel; nullopt: it is not in this bundle.
+  // Find the image of this record or another of its kernel. nullopt: it is not in this bundle.
   Result<std::optional<BundleImage>> find_image(const CubinRecord& record) const;
   Result<Bytes> read_image(const BundleImage& image) const;
-  // What is stored of it, whatever it is worth; and its content, which read_image() takes a part of.
+  // Return the stored bytes, unverified, and their content, a part of which read_image() returns.
   Result<Bytes> read_stored(const BundleImage& image) const;
   Result<Bytes> unpack(const BundleImage& image, ByteView stored) const;
-  // Verified; empty where there is none.
+  // Reads and verifies the dictionary. Empty if there is none.
   Result<Bytes> read_dictionary() const;
-  Result<TuningTable> read_tuning() const;  // empty where there is none
-  // Returns all images, each once, ascending by digest. Returns an error (corruption) if their frames unpack
-  // to more bytes than the root states.
+  Result<TuningTable> read_tuning() const;  // empty if there is none
+  // Returns all images, each once, ascending by digest. Returns an error (corruption) if their
+  // frames unpack to more bytes than the root states.
   Result<std::vector<BundleImage>> images() const;
 
-  // `error` with the place, and a remedy where it has none.
+  // Returns `error` with the bundle's location, and a remedy if it has none.
   Error at_place(Error error) const;
 
  private:
-  // Its digest is right.
+  // Reads a page with the right digest.
   Result<Bytes> read_whole(const BundlePage& page) const;
   Result<Bytes> read_exactly(const BytePart& part) const;
   Result<std::shared_ptr<const ZstdDictionary>> dictionary() const;
@@ -85,9 +85,9 @@ class BundlePack {
   const BundleMap map_;
   const Bytes root_;
   mutable PageCache pages_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::shared_ptr<const ZstdDictionary> dictionary_;
-  // The last frame of several images: whoever reads its images one after the other unpacks it once.
+  // The last frame with several images, so that reading its images in turn unpacks it once.
   mutable std::shared_ptr<const Bytes> last_group_;
   mutable Sha256Digest last_group_digest_;
 };

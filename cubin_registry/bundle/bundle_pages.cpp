@@ -13,7 +13,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kCountBytes = 4;
-constexpr std::size_t kSlotBytes = 12;  // of a record's entry: hash and end
+constexpr std::size_t kSlotBytes = 12;  // hash and end of a record's entry
 constexpr std::size_t kPairBytes = 16;
 constexpr std::size_t kImageBytes = 89;
 
@@ -21,7 +21,7 @@ Error damaged_page(const std::string& reason) {
   return Error{ErrorCode::corruption, "it is damaged: " + reason};
 }
 
-// Where the i-th record of a page begins; for i = count where the last one ends.
+// Returns the beginning of the i-th record of a page. For i = count, returns the end of the last.
 std::size_t record_begin(ByteView page, std::size_t i) {
   const std::size_t count = integer_at<std::uint32_t>(page, 0);
   return i == 0 ? kCountBytes + count * kSlotBytes
@@ -220,7 +220,7 @@ Result<BundleImage> image_in(ByteView entry) {
   const bool in_limits = image.size > 0 && image.frame_bytes <= kMaximumImageBytes &&
                          image.frame_stored <= image.frame_bytes &&
                          (image.alone() || image.frame_bytes <= kMostBytesOfSharedFrame);
-  // A frame that zstd does not make smaller is stored unpacked.
+  // A frame that zstd does not make smaller is stored uncompressed.
   const bool packed = image.codec == FrameCodec::zstd;
   if (!in_frame || !in_limits || packed != (image.frame_stored < image.frame_bytes))
     return damaged_page("an image has absurd lengths");

@@ -42,7 +42,7 @@ Result<std::vector<std::string>> read_strings(ByteReader& reader) {
   return strings;
 }
 
-// Little of a root: what opening it takes is hashing its bytes.
+// Reads the branches. They are small: opening a root mostly hashes its bytes.
 Result<std::vector<BundlePage>> read_branches(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   CUBINET_TRY_ASSIGN(const ByteView list, reader.raw(std::size_t{count} * kPageEntryBytes));
@@ -51,7 +51,7 @@ Result<std::vector<BundlePage>> read_branches(ByteReader& reader) {
   return branches;
 }
 
-// False where the sizes add up to more than a bundle can have.
+// Returns false if the sizes exceed the limit of a bundle.
 bool lay_out(BundleMap& map) {
   if (map.dictionary_bytes > kMaximumDictionaryBytes || map.tuning_bytes > kMaximumTuningBytes ||
       map.frames_bytes > kMaximumBundleBytes || map.pages_bytes > kMaximumBundleBytes)
@@ -146,7 +146,7 @@ Bytes encode_root(BundleMap& map) {
   writer.raw(fields.bytes());
   writer.raw(Bytes(static_cast<std::size_t>(map.root_bytes - kDigestBytes - said)));
   write_checksum(writer);
-  // What is too much is for whoever makes the bundle to see.
+  // The creator of the bundle reports the exceeded limit.
   if (!lay_out(map)) map.root.file_bytes = kMaximumBundleBytes + 1;
   return writer.take();
 }

@@ -30,12 +30,13 @@ namespace cubinet {
 inline constexpr std::uint16_t kBundleVersion = 4;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
 inline constexpr std::uint64_t kMaximumDictionaryBytes = std::uint64_t{2} << 20;
-// Images have at most this many bytes, and this many more for each byte of the frames.
+// The limit of the images' bytes: kAnyImageBytes, plus kMostImageBytesPerFrameByte for each byte of
+// the frames.
 inline constexpr std::uint64_t kAnyImageBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kMostImageBytesPerFrameByte = 256;
 inline constexpr std::uint64_t kBundleAlignment = 64;
 
-// A number of a table whose length was checked. REQUIRES: it lies within `bytes`.
+// Returns a number of a table whose length was checked. REQUIRES: the number is within `bytes`.
 template <class Integer>
 Integer integer_at(ByteView bytes, std::size_t offset) {
   Integer value = 0;
@@ -47,20 +48,20 @@ Integer integer_at(ByteView bytes, std::size_t offset) {
 enum class BundleTable : std::uint8_t { records, keys, names };
 inline constexpr std::size_t kBundleTables = 3;
 
-// The root, and where what it leads to lies.
+// The root and the locations of its parts.
 struct BundleMap {
-  // Returns false if the images have more bytes than the frames may hold.
+  // Returns false if the images have more bytes than the limit for these frames.
   bool images_fit() const;
 
   BundleRoot root;
   std::array<std::vector<BundlePage>, kBundleTables> branches;
-  std::uint64_t pages_bytes = 0;  // of all that branches lead to
+  std::uint64_t pages_bytes = 0;  // bytes of all pages below branches
   std::uint64_t dictionary_bytes = 0;
   Sha256Digest dictionary;
   std::uint64_t tuning_bytes = 0;
   Sha256Digest tuning;
   std::uint64_t frames_bytes = 0;
-  // These follow from the others.
+  // derived from the members above
   std::uint64_t root_bytes = 0;
   std::uint64_t pages_offset = 0;
   std::uint64_t dictionary_offset = 0;
@@ -72,18 +73,19 @@ struct BundleMap {
   }
 };
 
-// Fills in what follows from the rest. The bytes may be more than kMaximumRootBytes: then no bundle can have
-// them.
+// Encodes the root and fills in the derived members. If the result exceeds kMaximumRootBytes, it
+// cannot be used in a bundle.
 Bytes encode_root(BundleMap& map);
 
-// How many bytes the root has that begins so. corruption where none does.
+// Returns the stated size of the root. Returns an error (corruption) if the bytes do not begin a
+// root.
 Result<std::uint64_t> stated_root_bytes(ByteView bytes);
-// How many of the bytes, which a bundle begins with, are its root: all that is looked at before signatures.
-// unsupported for a newer version, corruption where they are no whole root.
+// Returns the size of the root at the beginning of a bundle. Only this is parsed before signatures
+// are verified. Returns unsupported for a newer version, corruption if the root is incomplete.
 Result<std::uint64_t> root_bytes_of(ByteView bytes);
 
-// The root that `bytes` begin with; what follows it is not looked at. unsupported for a newer version or an
-// unknown profile, corruption otherwise.
+// Decodes the root at the beginning of `bytes` and ignores the rest. Returns unsupported for a
+// newer version or an unknown profile, corruption for damage.
 Result<BundleMap> decode_root(ByteView bytes);
 
 }  // namespace cubinet

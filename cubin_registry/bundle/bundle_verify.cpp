@@ -51,12 +51,12 @@ class BundleVerification {
   void find(StoreFinding::Kind kind, std::string reason) {
     report_.findings.push_back({kind, pack_.source().place(), std::move(reason)});
   }
-  // A part that is not what it should be is a finding; anything else ends the verification.
+  // Records corruption as a finding. Any other error ends the verification.
   Result<void> note(Result<void> done, StoreFinding::Kind kind) {
     if (done || done.error().code != ErrorCode::corruption) return done;
     std::string reason = done.error().message;
     const std::string named =
-        pack_.at_place(Error{done.error().code, {}}).message;  // a finding says it beside
+        pack_.at_place(Error{done.error().code, {}}).message;  // the finding names it separately
     if (reason.starts_with(named)) reason.erase(0, named.size());
     find(kind, std::move(reason));
     return {};
@@ -83,22 +83,22 @@ class BundleVerification {
   const BundleCheck check_;
   VerifyReport report_;
   std::vector<BundleEntry> entries_;
-  CubinRecords records_;             // theirs
-  std::vector<BundleImage> images_;  // theirs, each once, ascending by digest
-  Bytes pairs_[kBundleTables];       // the keys and the names
+  CubinRecords records_;             // records on the read pages
+  std::vector<BundleImage> images_;  // their images, each once, ascending by digest
+  Bytes pairs_[kBundleTables];       // keys and names
   // For each table: its pages, the sizes of their entries, the number of entries before each page's end.
   TablePages pages_;
   std::vector<SizedEntry> sizes_[kBundleTables];
   std::vector<std::size_t> ends_[kBundleTables];
-  std::uint64_t pages_end_ = 0;  // of those that were read
-  // Of the page of the table that was read last.
+  std::uint64_t pages_end_ = 0;  // end of the pages that were read
+  // The first and last number of the last page.
   std::optional<std::uint64_t> first_number_;
   std::optional<std::uint64_t> last_number_;
   bool tables_whole_ = true;
   std::uint64_t unpacked_ = 0;  // bytes of the frames that were unpacked
 };
 
-// It was checked when the bundle was opened; what lies there may have changed since.
+// The root was checked when the bundle was opened, but the file may have changed since.
 Result<void> BundleVerification::check_root() {
   CUBINET_TRY_ASSIGN(const Bytes bytes, pack_.source().read(0, map_.root_bytes));
   if (!std::equal(bytes.begin(), bytes.end(), pack_.root_bytes().begin(), pack_.root_bytes().end()))
@@ -112,7 +112,7 @@ Result<void> BundleVerification::read_page(BundleTable table, const BundlePage& 
   const bool parted = last_number_ == page.first && first_number_ != page.first;
   first_number_ = page.first;
   last_number_ = last;
-  // Whoever looks an entry up reads one page and believes that it has them all.
+  // A lookup reads one page and relies on it to have all entries of the number.
   if (parted)
     return pack_.at_place(Error{ErrorCode::corruption, "entries of one number lie on two of its pages"});
   auto& sizes = sizes_[static_cast<std::size_t>(table)];
@@ -191,7 +191,8 @@ void BundleVerification::check_cuts() {
   for (const BundleTable table : {BundleTable::records, BundleTable::keys, BundleTable::names}) {
     const auto number = static_cast<std::size_t>(table);
     if (page_ends(table, sizes_[number], kPageBytes) != ends_[number])
-      find(StoreFinding::Kind::damaged_index, "its entries are not on the pages on which the writer puts them");
+      find(StoreFinding::Kind::damaged_index,
+           "its entries are not on the pages on which the writer puts them");
   }
 }
 
@@ -210,7 +211,8 @@ void BundleVerification::check_description() {
   const auto index = index_pages(std::move(map), pages_);
   const ByteView root = pack_.root_bytes();
   if (!index || !std::equal(root.begin(), root.end(), index->root.begin(), index->root.end()))
-    find(StoreFinding::Kind::damaged_index, "its pages are not on the branches on which the writer puts them");
+    find(StoreFinding::Kind::damaged_index,
+         "its pages are not on the branches on which the writer puts them");
 }
 
 void BundleVerification::take_images() {
@@ -262,8 +264,7 @@ Result<void> BundleVerification::check_tuning() {
   if (!tuning && tuning.error().code == ErrorCode::unsupported && check_ == BundleCheck::structure) return {};
   if (!tuning) return note(tuning.error(), StoreFinding::Kind::damaged_index);
   const bool sound = tuning->empty() ? map_.tuning_bytes == 0 : tuning->digest() == map_.tuning;
-  if (!sound)
-    find(StoreFinding::Kind::damaged_index, "its tuning table is not in its canonical encoding");
+  if (!sound) find(StoreFinding::Kind::damaged_index, "its tuning table is not in its canonical encoding");
   return {};
 }
 
@@ -285,7 +286,8 @@ Result<void> BundleVerification::check_frames() {
     const std::uint64_t begin = map_.frames_offset + images[i].frame_offset;
     CUBINET_TRY(check_gap(end, begin, alignment));
     if (plain && i > 0 && images[i].digest < images[i - 1].digest)
-      find(StoreFinding::Kind::damaged_index, "its frames are not in order, at byte " + std::to_string(begin));
+      find(StoreFinding::Kind::damaged_index,
+           "its frames are not in order, at byte " + std::to_string(begin));
     CUBINET_TRY(check_group({images.begin() + static_cast<std::ptrdiff_t>(i),
                              images.begin() + static_cast<std::ptrdiff_t>(behind)}));
     end = std::max(end, begin + images[i].frame_stored);

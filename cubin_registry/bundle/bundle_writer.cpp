@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 
 using ImageBytes = std::shared_ptr<const Bytes>;
 
-// Frames are copied from one file to the other in parts of so many bytes.
+// The chunk size for copying frames between files.
 constexpr std::uint64_t kCopyBytes = std::uint64_t{4} << 20;
 
-// What a bundle's record says beside the build itself is the same whoever built it.
+// Returns the record without the facts that depend on the builder.
 std::shared_ptr<const CubinRecord> as_bundled(const CubinRecord& record, std::uint64_t version) {
   auto bundled = std::make_shared<CubinRecord>(record);
   bundled->origin = CubinOrigin::bundle;
@@ -39,7 +39,7 @@ Result<void> check_cubin(const Cubin& cubin) {
   return {};
 }
 
-// In the bundle's order, each build once.
+// Returns the records in the bundle's order, each build once.
 Result<CubinRecords> bundled_records(const CubinRecords& given, std::uint64_t version) {
   CubinRecords records;
   for (const auto& record : given) {
@@ -70,7 +70,7 @@ class TemporaryFile {
   TemporaryFile(FileSystem& files, const fs::path& beside)
       : files_(files), path_(temporary_path_beside(beside)) {}
   ~TemporaryFile() {
-    // The error that brought us here is the one that matters.
+    // The original error is more useful than a failure to remove the file.
     if (!kept_) static_cast<void>(files_.remove(path_));
   }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -98,7 +98,7 @@ class BundleWriter {
     CUBINET_TRY_ASSIGN(const CubinRecords records, bundled_records(given, options.version));
     for (const auto& record : given) {
       auto& user = users_[record->digest];
-      // Of several always the same one: what lies beside what depends on it.
+      // Always the same one of several, because stored values depend on it.
       if (user == nullptr || bundle_order(*record, *user)) user = record;
     }
     std::optional<TemporaryFile> frames;
@@ -106,7 +106,7 @@ class BundleWriter {
     if (options.profile == BundleProfile::plain) {
       packed = place_images();
     } else {
-      // Their sizes stand before them.
+      // The sizes of the frames are stored before them.
       frames.emplace(files_, path_);
       CUBINET_TRY_ASSIGN(packed, pack_into(frames->path()));
     }
@@ -124,7 +124,7 @@ class BundleWriter {
   }
 
  private:
-  // As they are, one behind the other.
+  // Places uncompressed images one after the other.
   PackedFrames place_images() const {
     PackedFrames placed;
     for (const auto& [digest, user] : users_) {
@@ -186,10 +186,12 @@ class BundleWriter {
   const fs::path path_;
   const ReadImage& read_;
   const PackImages& pack_;
-  const Bytes tuning_;                                                // encoded; empty where there is none
-  std::map<Sha256Digest, std::shared_ptr<const CubinRecord>> users_;  // that each image is read through
+  // encoded; empty if there is none
+  const Bytes tuning_;
+  // the record through which each image is read
+  std::map<Sha256Digest, std::shared_ptr<const CubinRecord>> users_;
   std::unique_ptr<WritableFile> file_;
-  std::uint64_t end_ = 0;  // of what was written
+  std::uint64_t end_ = 0;  // end of the written bytes
 };
 
 }  // namespace
@@ -219,7 +221,7 @@ Result<void> write_bundle(const std::string& path, const CubinRecords& records, 
 
 namespace {
 
-// Of images that are all read the same way.
+// Writes a bundle whose images are all read in the same way.
 Result<void> write_read(const std::string& path, const CubinRecords& records, const BundleOptions& options,
                         const ReadImage& read, const TuningTable& tuning, std::shared_ptr<FileSystem> files) {
   if (files == nullptr) files = posix_file_system();

@@ -12,16 +12,16 @@
 
 namespace cubinet {
 
-// How a profile that packs comes to its frames.
+// Packs the images of a compressing profile into frames.
 using PackImages = std::function<Result<PackedFrames>(std::vector<ImageToPack>, const WriteFrame&)>;
 
-// Writes a bundle of these records atomically; `read` gives the images of a plain one, `pack` makes the
-// frames of any other. Errors are those of create_bundle().
+// Writes a bundle of these records atomically. `read` returns the images of a plain bundle; `pack`
+// makes the frames of any other. Returns the errors of create_bundle().
 Result<void> write_bundle(const std::string& path, const CubinRecords& records, const BundleOptions& options,
                           const ReadImage& read, const PackImages& pack, const TuningTable& tuning,
                           FileSystem& files);
 
-// "rms_norm(hidden_size=256) for sm_90a".
+// Returns, for example, "rms_norm(hidden_size=256) for sm_90a".
 std::string describe_build(const CubinRecord& record);
 
 }  // namespace cubinet

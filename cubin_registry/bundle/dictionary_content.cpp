@@ -10,11 +10,12 @@
 namespace cubinet {
 namespace {
 
-// What is chosen at once. On published cubins 512 bytes give 1 % more than 2048 or 4096.
+// The size of a chosen part. On published cubins, 512 bytes give 1 % more than 2048 or 4096.
 constexpr std::size_t kPartBytes = 2048;
-// What is compared, an instruction: 8 bytes, or 32, give 1 to 2 % more.
+// The size of a compared word, an instruction. 8 or 32 bytes give 1 to 2 % more.
 constexpr std::size_t kWordBytes = 16;
-// Words are told apart by so many bits of their hash, and one in so many is looked at, wherever it occurs.
+// Words are distinguished by this many bits of their hash, and one in kOneIn is counted, at every
+// occurrence.
 constexpr unsigned kSlotBits = 23;
 constexpr std::uint64_t kOneIn = 8;
 
@@ -56,7 +57,7 @@ class Chooser {
     }
   }
 
-  // In the samples' order, so that what lies side by side stays so.
+  // In the order of the samples, so that adjacent parts stay adjacent.
   Bytes choose(std::size_t size) {
     std::vector<Candidate> candidates;
     for (std::size_t part = 0; part < parts_.size(); ++part)
@@ -67,7 +68,7 @@ class Chooser {
     while (!queue.empty()) {
       Candidate best = queue.top();
       queue.pop();
-      // A gain only falls: who still has the most after counting again has it.
+      // Gains only decrease, so a part that is still first after recounting is the best.
       best.gain = gain_of(best.part);
       const Part& part = parts_[best.part];
       if (best.gain == 0 || bytes + part.bytes.size() > size) continue;
@@ -88,17 +89,17 @@ class Chooser {
   }
 
  private:
-  // `left`: bytes of the sample from there on.
+  // `left` is the number of bytes of the sample from there on.
   void add_part(ByteView samples, std::size_t offset, std::size_t left, std::uint32_t sample) {
     Part part{samples.subspan(offset, std::min(kPartBytes, left)), slots_.size(), 0};
-    // With those that reach into the next.
+    // Includes the words that reach into the next part.
     const std::size_t end = offset + std::min(kPartBytes + kWordBytes - 1, left);
     for (std::size_t i = offset; i + kWordBytes <= end; ++i) {
       const std::uint64_t hash = hash_of(samples.data() + i);
       if (hash % kOneIn != 0) continue;
       const auto slot = static_cast<std::uint32_t>(hash >> (64U - kSlotBits));
       slots_.push_back(slot);
-      if (seen_[slot] == sample) continue;  // a sample that repeats itself needs no dictionary for it
+      if (seen_[slot] == sample) continue;  // repetitions inside a sample need no dictionary
       seen_[slot] = sample;
       ++uses_[slot];
     }
@@ -109,7 +110,7 @@ class Chooser {
     parts_.push_back(part);
   }
 
-  // How many samples besides its own have each word.
+  // Returns how many other samples have each word.
   std::uint64_t gain_of(std::size_t part) const {
     std::uint64_t gain = 0;
     for (std::size_t i = parts_[part].first; i < parts_[part].behind; ++i)

@@ -8,8 +8,8 @@
 
 namespace cubinet {
 
-// At most `size` bytes of these samples, which lie one behind the other: those parts that hold most of what
-// the others repeat. What one part covers counts for none after it. The same for the same samples.
+// Chooses at most `size` bytes of these contiguous samples: the parts with the most content that
+// other samples repeat. Content covered by one part does not count for later ones. Deterministic.
 Bytes choose_dictionary_content(ByteView samples, std::span<const std::size_t> sizes, std::size_t size);
 
 }  // namespace cubinet

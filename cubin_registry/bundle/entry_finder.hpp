@@ -10,13 +10,14 @@
 
 namespace cubinet {
 
-// Looks numbers up in one table of a bundle. Holds one branch and one page at a time. Reads each branch and
-// each page once if the numbers ascend. Not thread-safe; the pack must outlive it.
+// Finds entries by number in one table of a bundle. Holds one branch and one page at a time, so
+// each is read once if the numbers ascend. Not thread-safe. The pack must outlive it.
 class EntryFinder {
  public:
   EntryFinder(const BundlePack& pack, BundleTable table) : pack_(pack), table_(table) {}
 
-  // Calls `give` with each entry of the number. Ends with the first error, of the bundle or of `give`.
+  // Calls `give` with each entry of the number. Stops at the first error of the bundle or of
+  // `give`.
   using Give = Callback<Result<void>(ByteView entry)>;
   Result<void> each(std::uint64_t number, const Give& give);
 
@@ -25,7 +26,7 @@ class EntryFinder {
 
   const BundlePack& pack_;
   const BundleTable table_;
-  // The root is stored at offset 0, so that no branch and no page has that offset.
+  // 0 means none, because the root is stored at that offset.
   std::uint64_t branch_offset_ = 0;
   std::vector<BundlePage> pages_;
   std::uint64_t page_offset_ = 0;

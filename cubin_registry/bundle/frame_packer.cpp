@@ -13,10 +13,10 @@
 namespace cubinet {
 namespace {
 
-// What a dictionary is trained on.
+// The bytes that a dictionary is trained on.
 constexpr std::uint64_t kSampleBytes = std::uint64_t{320} << 20;
-// A dictionary pays while it is small beside what it helps to pack: on published cubins each doubling below
-// 2 MiB saves more than it adds from about so many times its size on.
+// A dictionary must be small compared with the images. On published cubins, doubling it (below 2
+// MiB) saves more than it adds if the images have about this many times its size.
 constexpr std::uint64_t kImageBytesPerDictionaryByte = 48;
 constexpr std::uint64_t kSmallestDictionary = std::uint64_t{64} << 10;
 // Frames packed between two writes.
@@ -27,7 +27,7 @@ struct Group {
   std::uint64_t bytes = 0;
 };
 
-// Images that resemble each other side by side: kernels of one function's name, then of one specification.
+// Sorts similar images together: by function name, then by specification.
 void sort_by_likeness(std::vector<ImageToPack>& images) {
   const auto order = [](const ImageToPack& image) {
     const auto& entries = image.record->entry_points;
@@ -53,7 +53,7 @@ std::vector<Group> make_groups(BundleProfile profile, const std::vector<ImageToP
   return groups;
 }
 
-// From everywhere among them, as much as a dictionary is trained on. Empty where there is too little.
+// Trains on samples spread over all images. Empty if there are too few.
 Result<Bytes> train(const std::vector<ImageToPack>& images, const ReadImage& read) {
   std::uint64_t bytes = 0;
   for (const ImageToPack& image : images)
@@ -71,7 +71,7 @@ Result<Bytes> train(const std::vector<ImageToPack>& images, const ReadImage& rea
   return train_dictionary(samples, sizes, static_cast<std::size_t>(size));
 }
 
-// A frame as it is stored, and where its images lie in it.
+// A stored frame and the locations of its images.
 struct PackedFrame {
   Bytes stored;
   std::vector<BundleImage> images;

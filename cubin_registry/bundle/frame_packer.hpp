@@ -15,30 +15,30 @@
 
 namespace cubinet {
 
-// An image of a bundle that is being made, and one of the records that name it.
+// An image of a bundle that is being written, and one of the records that name it.
 struct ImageToPack {
   Sha256Digest digest;
   std::shared_ptr<const CubinRecord> record;
 };
-// The image, which is the record's. Called from several threads.
+// Returns the image of a record. Called on several threads.
 using ReadImage =
     std::function<Result<std::shared_ptr<const Bytes>>(const std::shared_ptr<const CubinRecord>&)>;
 
-// Frames as a profile that packs has them: equal images in equal numbers of threads or one give equal bytes,
-// by one release of libzstd.
+// The frames of a compressing profile. Equal images give equal bytes with one release of libzstd,
+// independent of the number of threads.
 struct PackedFrames {
   std::vector<BundleImage> images;  // ascending by digest
   std::uint64_t bytes = 0;
   Bytes dictionary;  // empty: none
 };
-// Where frames go, one behind the other.
+// Writes the next frame.
 using WriteFrame = std::function<Result<void>(ByteView)>;
 
-// REQUIRES: a profile that packs; each digest once. Holds some 600 MB at once, however many there
-// are.
+// Packs images into frames. Uses about 600 MB, independent of their number. REQUIRES: a compressing
+// profile; each digest once.
 Result<PackedFrames> pack_frames(BundleProfile profile, std::vector<ImageToPack> images,
                                  const ReadImage& read, const WriteFrame& write);
-// The same with a dictionary that is there, which may be empty, behind the frames that are there already.
+// Appends frames to existing ones with an existing dictionary, which may be empty.
 Result<PackedFrames> pack_frames_with(Bytes dictionary, PackedFrames there, BundleProfile profile,
                                       std::vector<ImageToPack> images, const ReadImage& read,
                                       const WriteFrame& write);

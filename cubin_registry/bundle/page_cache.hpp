@@ -11,14 +11,14 @@
 
 namespace cubinet {
 
-// The pages that were read last and proved right, by where they lie. Holds at most so many, and at most so
-// many bytes unless one page alone has more. Thread-safe.
+// The verified pages that were read last, by offset. Limited in number and in bytes, but a single
+// page may exceed the limit of bytes. Thread-safe.
 class PageCache {
  public:
   static constexpr std::size_t kMostPages = 32;
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
-  // nullptr: it is not there.
+  // Returns nullptr if the page is not cached.
   std::shared_ptr<const Bytes> find(std::uint64_t offset);
   void keep(std::uint64_t offset, std::shared_ptr<const Bytes> page);
 
@@ -29,7 +29,7 @@ class PageCache {
   };
 
   std::mutex mutex_;
-  std::list<Kept> pages_;  // the one that was asked for last in front
+  std::list<Kept> pages_;  // most recently used first
   std::size_t bytes_ = 0;
 };
 

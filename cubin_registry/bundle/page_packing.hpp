@@ -8,16 +8,16 @@
 
 namespace cubinet {
 
-// A page of records has at most this many times the bytes that a bundle stores of it. The records of a bundle
-// therefore take memory in proportion to its size.
+// The largest ratio of a page of records to its stored bytes. It makes the memory for a bundle's
+// records proportional to its size.
 inline constexpr std::size_t kMostUnpacked = 16;
 
-// Returns the stored bytes of a page of records: packed by zstd, or the page itself if zstd would make it
-// smaller than its kMostUnpacked-th part.
+// Returns the stored bytes of a page of records: compressed by zstd, or the page itself if the
+// ratio would exceed kMostUnpacked.
 Bytes pack_page(Bytes page);
 
-// Returns the page of which `stored` is stored. Reads the stated size before it allocates. corruption if it
-// is above the limits or the bytes cannot be unpacked.
+// Returns the uncompressed page. Reads the stated size before it allocates. Returns an error
+// (corruption) if the size is above the limits or the bytes cannot be decompressed.
 Result<Bytes> unpack_page(Bytes stored);
 
 }  // namespace cubinet

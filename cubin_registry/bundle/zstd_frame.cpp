@@ -16,18 +16,18 @@ namespace cubinet {
 namespace {
 
 constexpr int kPageLevel = 19;
-// How frames are packed. On published cubins level 19 itself, which looks at 128 candidates a byte and not at
-// 8, takes twice as long for 5 % less. What is shorter than 6 bytes is seldom worth a match among
-// instructions of 16, and each match is read from another place when it is unpacked.
+// The parameters of frames. On published cubins, plain level 19, which examines 128 candidates per
+// byte instead of 8, takes twice as long for 5 % less. Matches below 6 bytes are seldom useful
+// among instructions of 16, and each match is read from another location when it is decompressed.
 constexpr std::pair<ZSTD_cParameter, int> kFrameParameters[] = {
     {ZSTD_c_compressionLevel, 19}, {ZSTD_c_strategy, ZSTD_btopt}, {ZSTD_c_minMatch, 6},
     {ZSTD_c_searchLog, 3},         {ZSTD_c_targetLength, 96},     {ZSTD_c_hashLog, 20},
 };
-// Of what finalizing writes before a dictionary's content there are some 200 bytes.
+// The header before a dictionary's content has about 200 bytes.
 constexpr std::size_t kDictionaryHeader = 1024;
-// A million places: images have some 100 KB, and seldom 300.
+// A million positions: images have about 100 KB, seldom 300.
 constexpr int kLeastChainLog = 21;
-// What an empty content is packed to.
+// The frame of an empty content.
 constexpr unsigned char kEmptyFrame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0};
 
 Error no_frame(const std::string& reason) {
@@ -56,17 +56,18 @@ bool is_zstd_frame(ByteView bytes) {
 }
 
 Result<Bytes> unpack_zstd(ByteView stored, std::size_t size, const ZstdDictionary* dictionary) {
-  // The library would unpack several frames, and pass over frames that it may skip.
+  // The library would decompress several frames and ignore skippable ones.
   if (!is_zstd_frame(stored) || ZSTD_getFrameContentSize(stored.data(), stored.size()) != size)
     return no_frame("it states another length");
   if (ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size())
     return no_frame("it is not one whole frame");
-  // The library creates 100 KB of tables for each: one a thread.
+  // The library creates tables of 100 KB for each context, so there is one per thread.
   thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (context == nullptr) return no_frame("there is no memory for it");
   Bytes bytes(size);
-  // Matches lie anywhere in a dictionary that is larger than the caches: the library fetches them ahead for
-  // the first frame that it unpacks with one, and this frame makes each the first.
+  // Matches are spread over a dictionary that exceeds the CPU's caches. The library prefetches them
+  // only for the first frame after loading it. Decompressing an empty frame makes each frame the
+  // first.
   if (dictionary != nullptr)
     static_cast<void>(ZSTD_decompressDCtx(context.get(), nullptr, 0, kEmptyFrame, sizeof(kEmptyFrame)));
   const std::size_t got =

@@ -17,10 +17,10 @@ struct ZSTD_DDict_s;
 
 namespace cubinet {
 
-// A dictionary, made ready to unpack with. Immutable; any thread may use it.
+// A dictionary, prepared for decompression. Immutable and thread-safe.
 class ZstdDictionary {
  public:
-  // nullptr where there is no memory for it.
+  // Returns nullptr if memory is exhausted.
   static std::shared_ptr<const ZstdDictionary> of(ByteView bytes);
   const ZSTD_DDict_s* get() const { return dictionary_.get(); }
 
@@ -31,32 +31,33 @@ class ZstdDictionary {
   std::unique_ptr<ZSTD_DDict_s, Free> dictionary_;
 };
 
-// Returns true if the bytes begin as a frame does.
+// Returns whether the bytes begin like a frame.
 bool is_zstd_frame(ByteView bytes);
-// Unpacks exactly one frame that states `size` bytes. `dictionary` may be nullptr. corruption otherwise, also
-// for bytes behind the frame.
+// Decompresses exactly one frame that states `size` bytes. `dictionary` may be nullptr. Returns an
+// error (corruption) for anything else, including bytes behind the frame.
 Result<Bytes> unpack_zstd(ByteView stored, std::size_t size, const ZstdDictionary* dictionary);
-// Unpacks a frame that states at most `limit` bytes.
+// Decompresses a frame that states at most `limit` bytes.
 Result<Bytes> unpack_zstd_within(ByteView stored, std::size_t limit);
 
-// A frame that states its size, as dense as pages are packed.
+// Compresses at the level of pages, into a frame that states its size.
 Bytes pack_zstd(ByteView bytes);
 
-// A dictionary of at most `size` bytes for what resembles these samples, which lie one behind the other;
-// empty where they are too few or too small for one.
+// Trains a dictionary of at most `size` bytes from these contiguous samples. Empty if they are too
+// few or too small.
 Bytes train_dictionary(ByteView samples, std::span<const std::size_t> sizes, std::size_t size);
 
-// Packs with a dictionary, which may be empty. Any thread may use it; the bytes do not depend on which.
+// Compresses with a dictionary, which may be empty. Thread-safe, and the result does not depend on
+// the thread.
 class ZstdPacker {
  public:
-  // What a frame holds beside the dictionary: less than it, or as much.
+  // The size of a frame's content: less than the dictionary's, or about the same.
   enum class Frames { small, large };
   explicit ZstdPacker(ByteView dictionary, Frames frames = Frames::small);
   ~ZstdPacker();
   ZstdPacker(const ZstdPacker&) = delete;
   ZstdPacker& operator=(const ZstdPacker&) = delete;
 
-  // A frame that states its size.
+  // Compresses into a frame that states its size.
   Bytes pack(ByteView content) const;
 
  private:
@@ -66,15 +67,16 @@ class ZstdPacker {
   using Context = std::unique_ptr<ZSTD_CCtx_s, Free>;
   Context take_context() const;
 
-  const ByteView dictionary_;  // of whoever made this
+  const ByteView dictionary_;  // owned by the creator
   const Frames frames_;
   mutable std::mutex mutex_;
-  mutable std::vector<Context> idle_;  // made ready: to load a dictionary takes longer than to pack an image
+  // Kept for reuse: loading a dictionary takes longer than compressing an image.
+  mutable std::vector<Context> idle_;
 };
 
-// The beginning of the name of every release of libzstd.
+// The prefix of every name of a libzstd release.
 inline constexpr std::string_view kZstdName = "libzstd ";
-// Returns the release of libzstd that packs in this process: "libzstd 1.5.4".
+// Returns the release of libzstd in this process: "libzstd 1.5.4".
 std::string zstd_release();
 
 }  // namespace cubinet

@@ -9,21 +9,22 @@
 
 namespace cubinet {
 
-// The files of an import by their digests. Refers to them, and they must stay where they are.
+// The files of an import by digest. Refers to the files, which must not move.
 class FileIndex {
  public:
   FileIndex() = default;
   explicit FileIndex(std::span<const ArtifactFile> files);
 
-  // nullptr where no file has this digest; of several the first.
+  // Returns the first file with this digest, or nullptr.
   const ArtifactFile* find(const Sha256Digest& digest) const;
 
  private:
-  // The slot of this digest's file, or the free one where it would be. REQUIRES: there are slots.
+  // Returns the slot of this digest's file, or the free slot for it. REQUIRES: there are slots.
   std::size_t slot_of(const Sha256Digest& digest) const;
 
   std::span<const ArtifactFile> files_;
-  std::vector<std::uint32_t> slots_;  // a power of two, open addressing: a file's number and 1; 0 is free
+  // Open addressing, a power of two of slots. A slot is a file's index + 1; 0 is free.
+  std::vector<std::uint32_t> slots_;
 };
 
 }  // namespace cubinet

@@ -20,7 +20,7 @@ constexpr BinaryFormat kImportFormat{
     .oldest = kImportVersion,
     .damage_remedy = "import its folder again",
     .newer_remedy = "use the version of cubinet that wrote it, or import its folder again"};
-// Far above any folder: a damaged count must not make us allocate.
+// Far above any folder, so that a damaged count does not cause a large allocation.
 constexpr std::uint32_t kMaximumItems = 10'000'000;
 constexpr std::size_t kSmallestFile =
     sizeof(std::uint32_t) + sizeof(Sha256Digest::bytes) + sizeof(std::uint64_t);
@@ -29,7 +29,7 @@ Error refused(const std::string& reason) {
   return Error{ErrorCode::invalid_argument, "an import cannot be kept: " + reason};
 }
 
-// Below the folder, whatever the name says.
+// Returns whether the name stays below the folder.
 bool stays_below(std::string_view name) {
   if (name.empty() || name.find('\0') != std::string_view::npos) return false;
   while (true) {

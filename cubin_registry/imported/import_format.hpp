@@ -7,7 +7,7 @@
 
 namespace cubinet {
 
-// imports/<number>.import as bytes, little-endian; docs/formats/import.md:
+// imports/<number>.import as bytes, little-endian (docs/formats/import.md):
 //
 // clang-format off
 //   <import> ::= "CIMP" u16 kImportVersion, <string> folder, <string> pin, <string> publisher's version,
@@ -17,20 +17,21 @@ namespace cubinet {
 //   <file>   ::= <string> name, 32 bytes digest, u64 size            ; ascending by name
 // clang-format on
 //
-// The import's number is the file's name and nowhere else, so that equal contents are equal bytes.
-// Version history: 3 (2026-11) pin and publisher's version, one checksum; 1 and 2 were never released.
+// The import's number is stated only in the file's name, so equal contents are equal bytes. Version
+// history: 3 (2026-11) pin and publisher's version, one checksum; 1 and 2 were never released.
 inline constexpr std::uint16_t kImportVersion = 3;
 
-// invalid_argument for what could not be read back: a relative folder, a file name that leads out of it, a
-// kernel whose cubin is not among the files.
+// Returns an error (invalid_argument) if the import could not be read back: a relative folder, a
+// file name that leaves the folder, a kernel whose cubin is not among the files.
 Result<void> check_import(const ArtifactImport& import);
 
-// REQUIRES: check_import(import). The rows' pin, version and source are not stored: they are the import's.
-// invalid_argument for a row out of range.
+// Encodes an import. The rows' pin, version and source are not stored, because they are the
+// import's. Returns an error (invalid_argument) for a row out of range. REQUIRES:
+// check_import(import).
 Result<Bytes> encode_import(const ArtifactImport& import);
 
-// Any bytes give an import or an error: unsupported for a newer version, corruption otherwise. The rows have
-// the import's pin, and neither version nor source.
+// Decodes an import from any bytes. Returns unsupported for a newer version, corruption for damage.
+// The rows have the import's pin, but neither version nor source.
 Result<ArtifactImport> decode_import(ByteView bytes);
 
 }  // namespace cubinet

@@ -32,9 +32,9 @@ class ImportedFolder final : public Store {
 
   std::uint64_t number() const { return number_; }
   const ArtifactImport& import() const { return *import_; }
-  ImportSummary summary() const;  // `gone` is asked now
-  // Whether its kernels can be had: one that is used in place needs its folder. An error where that cannot be
-  // told: then nothing may be left out of a list.
+  ImportSummary summary() const;  // checks `gone` on each call
+  // Returns whether its kernels are available: one used in place needs its folder. Returns an error
+  // if that is unknown, because a list must be complete.
   Result<bool> available() const;
 
   const StoreDescription& description() const override { return description_; }
@@ -44,24 +44,25 @@ class ImportedFolder final : public Store {
   Result<CubinRecords> list() override;
   Result<std::shared_ptr<const StoredRows>> rows() override { return builds().rows; }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
-  // The bytes of one of its files, verified.
+  // Returns the verified bytes of one of its files.
   Result<std::shared_ptr<const Bytes>> read(const ArtifactFile& file) const;
 
  private:
-  // Made when a build is asked for: most that look into a home want what was compiled or bundled, and an
-  // import has thousands.
+  // Made when a build is requested first, because most users of a home need compiled or bundled
+  // builds, and an import has thousands.
   struct Builds {
     CubinRecords records;  // of the rows, in their order, then of the plain kernels
     std::shared_ptr<const StoredRows> rows;
     FileIndex files;
-    std::vector<std::pair<std::uint64_t, std::size_t>> by_kernel;  // hash and number of a record, ascending
+    // kernel hash and index of a record, ascending
+    std::vector<std::pair<std::uint64_t, std::size_t>> by_kernel;
   };
   const Builds& builds() const;
   Builds make_builds() const;
 
   ImportedImages images_;
   std::uint64_t number_;
-  std::shared_ptr<const ArtifactImport> import_;  // each row lies here and nowhere else
+  std::shared_ptr<const ArtifactImport> import_;  // owns the rows
   StoreDescription description_;
   mutable std::once_flag made_;
   mutable Builds builds_;

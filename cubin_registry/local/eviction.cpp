@@ -11,7 +11,8 @@ namespace {
 constexpr std::int64_t kRecent = 2 * 3'600 + 60;
 constexpr std::int64_t kClocksDiffer = 3'600;
 
-// What every process will come to the same way: of equal times the order of the digests, or numbers.
+// Orders candidates so that every process gets the same result: equal times are ordered by digest
+// or number.
 bool goes_before(const Evictable& a, const Evictable& b) {
   const auto name = [](const Evictable& each) {
     return each.records.empty() ? Sha256Digest{} : each.records.front()->digest;

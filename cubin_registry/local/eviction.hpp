@@ -9,29 +9,31 @@
 
 namespace cubinet {
 
-// What goes together: the records that name one image, since its bytes are free only when the last of them is
-// gone; or an import.
+// The unit of eviction: the records that name one image, because its bytes are freed only with the
+// last of them, or an import.
 struct Evictable {
   CubinRecords records;
-  std::uint64_t import = 0;  // its number, where it is one
-  std::uint64_t bytes = 0;   // that its removal frees
-  std::int64_t since = 0;    // last used, or published where it never was; in seconds since the epoch
+  std::uint64_t import = 0;  // the import's number; 0 for records
+  std::uint64_t bytes = 0;   // bytes that its removal frees
+  // Last use, or publication if it was never used, in seconds since the epoch.
+  std::int64_t since = 0;
   bool pinned = false;
 };
 
 struct EvictionPlan {
-  std::vector<Evictable> out;  // what was not used for longest first
+  std::vector<Evictable> out;  // least recently used first
   std::uint64_t kept_bytes = 0;
   std::uint64_t pinned_bytes = 0;
   std::uint64_t recent_bytes = 0;
 };
 
-// Not of the future, as a clock wrote it that was wrong. Those of two nodes may differ a little.
+// Returns false for a time in the future, which a wrong clock wrote. Allows a small difference
+// between the clocks of nodes.
 bool is_believed(std::int64_t time, std::int64_t now);
 
-// Nothing goes while all of it is no more than `high`; then down to `low`, less what is pinned and what was
-// published or noted as used within two hours: since a use is noted once in an hour, that is everything that
-// was used within the last one. A pure function of its arguments.
+// Plans an eviction. Nothing is evicted if the total is at most `high`. Otherwise entries are
+// evicted down to `low`, except pinned ones and those published or recorded as used within two
+// hours. A use is recorded once an hour, so this covers all uses within the last hour. Pure.
 EvictionPlan plan_eviction(std::vector<Evictable> all, const SizeLimit& limit, std::int64_t now);
 
 }  // namespace cubinet

@@ -19,12 +19,12 @@ namespace cubinet {
 
 struct StoredRecord {
   std::shared_ptr<const CubinRecord> record;
-  std::int64_t published_ns = 0;  // when its file was written
-  std::string name;               // of its file, without ".record"
+  std::int64_t published_ns = 0;  // modification time of its file
+  std::string name;               // name of its file, without ".record"
 };
 
-// The truth of a home: images and records as files, without the index. Thread-safe as far as FileSystem is;
-// what must not interleave is kept apart by StoreLock, which callers hold.
+// The authoritative files of a home, images and records, without the index. As thread-safe as
+// FileSystem. Callers hold the StoreLock to serialise conflicting changes.
 class FileStore {
  public:
   FileStore(std::shared_ptr<FileSystem> files, HomeLayout home, LogSink log)
@@ -38,39 +38,40 @@ class FileStore {
   const HomeLayout& home() const { return home_; }
   const LogSink& log_sink() const { return log_; }
 
-  // Bytes whose SHA-256 is `digest`, or not_found, corruption, io. Whose file it is does not matter, nor what
-  // other names it has: the digest was compared in memory.
+  // Reads bytes whose SHA-256 is `digest`. Returns not_found, corruption or io. The owner and other
+  // names of the file do not matter, because the digest is computed in memory.
   Result<std::shared_ptr<const Bytes>> read_image(const Sha256Digest& digest, std::uint64_t size) const;
-  // Durable when it returns. REQUIRES: sha256(image) == digest.
+  // Writes an image durably. REQUIRES: sha256(image) == digest.
   Result<void> write_image(const Sha256Digest& digest, ByteView image);
-  // Makes the image lie in the home: a hard link to a verified file, or a copy where links are not possible
-  // or not asked for. corruption when the file's bytes are not the digest's. Durable when it returns.
+  // Adds an image durably: a hard link to a verified file, or a copy if links are impossible or not
+  // requested. Returns an error (corruption) if the file's bytes do not match the digest.
   Result<void> bring_image(const std::filesystem::path& from, const Sha256Digest& digest, bool link);
 
-  // A record that is whole and lies under its own name; not_found, corruption, untrusted, unsupported or io
-  // otherwise.
+  // Reads an intact record with the right name. Returns not_found, corruption, untrusted,
+  // unsupported or io otherwise.
   Result<StoredRecord> read_record(const std::string& entry_name) const;
-  // Durable when it returns; replaces.
+  // Writes or replaces a record durably.
   Result<StoredRecord> write_record(const std::shared_ptr<const CubinRecord>& record);
-  // How many of them there were. Durable when it returns.
+  // Removes records durably. Returns how many existed.
   Result<std::uint64_t> remove_records(std::span<const std::string> entry_names);
-  // The names of all records in one of their folders; what has no business there is left out. not_found where
-  // there is no such folder.
+  // Returns the names of all records in one of their folders. Skips other files. Returns an error
+  // (not_found) if there is no such folder.
   Result<Listing> list_records(std::size_t folder_number) const;
-  // Every record file, good or not, in the order of names, until `visit` fails.
+  // Visits every record file, damaged ones included, in the order of names, until `visit` fails.
   using RecordVisitor =
       std::function<Result<void>(const std::string& entry_name, Result<StoredRecord> record)>;
   Result<void> for_each_record(const RecordVisitor& visit) const;
 
-  // `write` puts the file there, whose folder is made where there is none. Durable as soon as the file is.
+  // Calls `write` to create the file, and creates its folder if necessary. The folder is durable as
+  // soon as the file is.
   Result<void> put(const std::filesystem::path& file, const Callback<Result<void>()>& write);
-  // Moves a file out of the way into quarantine/, with a text file that says why. False when that is not
-  // possible.
+  // Moves a file to quarantine/, with a text file that states the reason. Returns false if that is
+  // impossible.
   bool set_aside(const std::filesystem::path& path, std::string_view reason);
 
-  // Of a folder; one that is missing holds none.
+  // Lists a folder. Empty if it is missing.
   Result<std::vector<std::string>> list_or_nothing(const std::filesystem::path& folder) const;
-  // Returns the files in a folder and in its sub-folders, as paths; none if the folder is missing.
+  // Returns the files in a folder and in its subfolders, as paths. Empty if the folder is missing.
   Result<std::vector<std::filesystem::path>> files_below(const std::filesystem::path& folder) const;
 
  private:
@@ -82,11 +83,11 @@ class FileStore {
   std::shared_ptr<FileSystem> files_;
   HomeLayout home_;
   LogSink log_;
-  std::unique_ptr<const OpenFolder> cubins_;  // null where it was not there, or is not kept open
+  std::unique_ptr<const OpenFolder> cubins_;  // null if it was missing, or is not kept open
 };
 
-// A record file with this error is damaged for good and names no image. With any other it may be whole, and
-// unreadable just now or by this build.
+// Returns whether a record file with this error is permanently damaged and names no image. With any
+// other error it may be intact, but unreadable at the moment or by this build.
 bool names_nothing(const Error& error);
 
 // Newest first; equal times in the order of fingerprints, so that the answer is the same everywhere.

@@ -11,7 +11,8 @@
 
 namespace cubinet {
 
-// What may be done to an open home, and its lock. Refers to the store, which must outlive it.
+// The permitted operations of an open home, and its lock. Refers to the store, which must outlive
+// it.
 class HomeAccess {
  public:
   // `why_read_only` is StoreDescription::why_read_only.
@@ -23,8 +24,8 @@ class HomeAccess {
 
   bool writable() const { return writable_; }
   bool in_original_process() const { return fork_guard_.in_original_process(); }
-  // unavailable in a process forked after the home was opened: SQLite's connection and the locks belong to
-  // the parent.
+  // Returns unavailable in a process forked after the home was opened: SQLite's connection and the
+  // locks belong to the parent.
   Result<void> check_process() const;
   Result<void> check_writable() const;
 

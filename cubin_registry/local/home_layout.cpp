@@ -34,8 +34,9 @@ bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && text.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
-// Whoever can write a folder can put kernels of their own into it, with matching records and digests. Root
-// can do that anywhere, so a folder of root's is as good as one's own to read; writing wants one's own.
+// Checks the owner of a folder. A user who can write it can add kernels with matching records and
+// digests. Root can do that anywhere, so a folder of root's is trusted for reading; for writing, it
+// must be the user's own.
 Result<void> check_owner(const fs::path& folder, const FileStatus& status, bool to_write) {
   if (status.type != FileStatus::Type::directory) {
     return Error{ErrorCode::untrusted, "'" + folder.string() + "' is no folder", "remove it"};
@@ -54,7 +55,7 @@ Result<void> check_owner(const fs::path& folder, const FileStatus& status, bool 
   return {};
 }
 
-// Made absolute and free of symbolic links once, so that a link that changes later leads nowhere else.
+// Resolves symbolic links once, so that a link that changes later has no effect.
 Result<fs::path> resolve(const fs::path& path) {
   std::error_code failure;
   fs::path resolved = fs::weakly_canonical(fs::absolute(path, failure), failure);
@@ -88,7 +89,7 @@ fs::path HomeLayout::cubin(const Sha256Digest& digest) const {
   return cubins() / cubin_in_folder(digest);
 }
 
-// On the way of every hit: joined as text, a third of what joined paths take.
+// Used by every hit. Joining text takes a third of the time of joining paths.
 std::string HomeLayout::cubin_in_folder(const Sha256Digest& digest) {
   const std::string name = digest.to_hex();
   std::string path = name.substr(0, 2);
@@ -199,8 +200,8 @@ std::string entry_name(const CubinRecord& record) {
 
 namespace {
 
-// SQLite's locks and journal are worth nothing where other machines, or a program, stand behind the files. An
-// index may be lost at any time: a node makes its own.
+// SQLite's locks and journal are unreliable on network and user-space file systems. An index may be
+// lost at any time, so each node creates its own.
 void place_index(FileSystem& files, const std::string& folder, OpenHome& opened) {
   const FileSystemKind kind = files.kind(opened.home.root());
   if (!kind.network) return;

@@ -12,7 +12,7 @@
 
 namespace cubinet {
 
-// Where things lie in a home; see docs/formats/registry.md. Paths alone: nothing here touches a file.
+// The paths of a home (docs/formats/registry.md). Accesses no file.
 class HomeLayout {
  public:
   explicit HomeLayout(std::filesystem::path root)
@@ -30,21 +30,21 @@ class HomeLayout {
   std::filesystem::path tuning() const { return root_ / "tuning"; }
   std::filesystem::path downloads() const { return root_ / "downloads"; }
   std::filesystem::path channels() const { return root_ / "channels"; }
-  // In the home, or where none may lie there in a folder of this node.
+  // Returns the path of the index: in the home or, if it cannot be there, in a folder of this node.
   const std::filesystem::path& index() const { return index_; }
   void put_index_into(const std::filesystem::path& folder) { index_ = folder / "index.sqlite"; }
 
   std::filesystem::path cubin(const Sha256Digest& digest) const;
-  // The same, in cubins().
+  // Returns the path relative to cubins().
   static std::string cubin_in_folder(const Sha256Digest& digest);
   std::filesystem::path import(std::uint64_t number) const;
   std::filesystem::path download(const Sha256Digest& digest) const;
-  // Returns whether a file is located where a download belongs: downloads/<2 hex>/<64 hex>.
+  // Returns whether a file has the path of a download: downloads/<2 hex>/<64 hex>.
   bool is_download(const std::filesystem::path& path) const;
   std::filesystem::path channel(const Sha256Digest& digest_of_place) const;
-  // The builds that a pin of the channel prefers.
+  // Returns the path of the builds that a pin of the channel prefers.
   std::filesystem::path pinned_builds(const Sha256Digest& digest_of_place) const;
-  // Held by whoever fetches what is called so.
+  // Return the path of the lock that is held while content is fetched, and while a channel changes.
   std::filesystem::path download_lock(const Sha256Digest& what) const;
   std::filesystem::path channel_lock(const Sha256Digest& digest_of_place) const;
   std::filesystem::path store_lock() const { return locks() / "store.lock"; }
@@ -54,24 +54,25 @@ class HomeLayout {
   std::filesystem::path build_lock(const KernelIdentity& identity, const BuildFingerprint& fingerprint) const;
   // Returns whether a file is one of these locks.
   bool is_lock(const std::filesystem::path& path) const;
-  // The records of kernels whose hashes begin with the same two bits share a folder, which is called by them.
-  // Few folders, because a process lists each in which it looks for a kernel, which takes twice as long as to
-  // read the record; more than one, because it lists a folder again after every change in it.
+  // Kernels whose hashes share the first two bits share a folder of records, named by them. There
+  // are few folders, because a process lists each folder in which it looks for a kernel, and a
+  // listing takes twice as long as reading the record. There are several, because a folder is
+  // listed again after every change in it.
   static constexpr std::size_t kRecordFolders = 4;
   static std::size_t record_folder_of(std::uint64_t kernel_hash) { return kernel_hash >> 62U; }
-  // nullopt for what is no such folder's name.
+  // Returns nullopt if the name is not that of a record folder.
   static std::optional<std::size_t> record_folder_called(std::string_view name);
   std::filesystem::path record_folder(std::size_t number) const;  // REQUIRES: number < kRecordFolders
-  // REQUIRES: an entry's name.
+  // Returns the path of a record. REQUIRES: an entry's name.
   std::filesystem::path record(const std::string& entry_name) const;
-  // The entry whose record a file of that name is in that folder: outside the folder of its first bits nobody
-  // looks for one.
+  // Returns the entry of a file of that name in that folder. Only the folder of its first bits is
+  // searched for an entry.
   static std::optional<std::string> entry_in(std::size_t folder_number, std::string_view file_name);
-  // The entry whose record a file is, when it lies where that belongs.
+  // Returns the entry of a record file at its right path.
   std::optional<std::string> entry_of(const std::filesystem::path& path) const;
-  // The digest that a file's name states, when the file lies where that digest belongs.
+  // Returns the digest stated in the name of a file at its right path.
   std::optional<Sha256Digest> cubin_digest(const std::filesystem::path& path) const;
-  // For messages and reports.
+  // Returns the path for messages and reports.
   std::filesystem::path relative(const std::filesystem::path& path) const;
 
  private:
@@ -80,13 +81,13 @@ class HomeLayout {
   std::string records_prefix_;
 };
 
-// "<16 hex hash of the kernel>-<32 hex>": all builds of a kernel, for every target, are in one folder, and
-// the second part is of the record's own SHA-256. So a name stands for one content, and what was read under
-// it stays right.
+// Returns "<16 hex hash of the kernel>-<32 hex>". All builds of a kernel, for every target, are in
+// one folder. The second part is from the record's own SHA-256, so a name identifies one content,
+// and a cached record stays valid.
 std::string entry_name(const CubinRecord& record);
-// The same from the record's bytes. REQUIRES: they are whole.
+// Returns the name from the record's bytes. REQUIRES: they are intact.
 std::string entry_name(std::uint64_t kernel_hash, ByteView encoded);
-// The first part: how the names of all records of a kernel begin.
+// Returns the first part, the common prefix of all records of a kernel.
 std::string entry_prefix(std::uint64_t kernel_hash);
 struct OpenHome {
   HomeLayout home;
@@ -95,8 +96,8 @@ struct OpenHome {
   std::string why_no_index = {};   // empty: there may be one
 };
 
-// Resolves symbolic links, creates what is missing (read_write), and refuses what others could have written.
-// Decides where the index lies: not on a network file system.
+// Resolves symbolic links, creates missing folders (read_write), and refuses folders that others
+// could have written. Chooses the location of the index, which is never on a network file system.
 Result<OpenHome> open_home(FileSystem& files, const HomeOptions& options);
 
 }  // namespace cubinet

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A commit of another process holds readers off for some milliseconds. Whoever still waits after this does
-// without: what a row would say, its file says too.
+// A commit of another process blocks readers for some milliseconds. After this time a reader uses
+// the record files, which have the same content.
 constexpr milliseconds kReadLimit{50};
 constexpr milliseconds kWriteLimit{250};
 
@@ -95,8 +95,8 @@ Result<void> SqliteIndex::prepare_to_write() {
 Result<void> SqliteIndex::prepare(Mode mode) {
   const Patience patience(database_);
   CUBINET_TRY_ASSIGN(const IndexSchema schema, inspect_schema(database_));
-  // The disk is not waited for: what is lost or torn when the power fails is found again through the records,
-  // and a first publish took as long for seven syncs as for all else.
+  // Does not wait for the disk. Rows that are lost or torn by a power failure are restored from the
+  // records. Seven syncs took as long as the rest of a first publish.
   if (mode != Mode::read_only) CUBINET_TRY(database_.execute("PRAGMA synchronous=OFF"));
   if (schema == IndexSchema::empty) {
     if (mode != Mode::read_write) return Error{ErrorCode::not_found, "the index is empty"};

@@ -8,11 +8,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How long a look-up goes to the record files at once after the index was found locked, unreadable or a newer
-// build's.
+// The time during which lookups read the record files after the index was found locked, unreadable
+// or of a newer schema.
 constexpr std::chrono::milliseconds kPause{1'000};
 
-// Files that SQLite finds by the index's name, and believes: a journal is rolled back into it.
+// Files that SQLite finds by the index's name and trusts: a journal is rolled back into it.
 constexpr std::array<const char*, 3> kCompanions = {"-journal", "-wal", "-shm"};
 
 fs::path companion_of(fs::path index, const char* suffix) {
@@ -27,7 +27,7 @@ Result<void> discard(const Result<bool>& result) {
   return result ? Result<void>() : Result<void>(result.error());
 }
 
-// An index is believed as records are: only where nobody else can have written it.
+// An index is trusted under the same condition as records: nobody else can have written it.
 const char* why_not_ours(const FileStatus& status) {
   // No link at all: a journal that its owner removes while we look.
   if (status.type != FileStatus::Type::regular || status.links > 1) return "is no file of its own";
@@ -97,7 +97,7 @@ bool IndexKeeper::make(const Error& error, StoreLock& lock) {
     if (auto index = usable_index(Making::yes, turn); !index) made = std::move(index).error();
   }
   lock.release();
-  // One that is damaged is replaced by whoever asks again.
+  // A damaged one is replaced at the next call.
   if (made || made.error().code == ErrorCode::corruption) return true;
   pass_over(made.error());
   return false;
@@ -119,8 +119,8 @@ bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lo
   if (replaced) replaced = replace_damaged(error, generation);
   if (!replaced) pass_over(replaced.error().code == ErrorCode::busy ? error : replaced.error());
   if (was_free) lock.release();
-  // Whoever only read, or added, goes on either way: without the lock nothing is lost but a race against
-  // removal.
+  // Readers and publishers continue in any case: without the lock, only a race with a removal is
+  // possible.
   if (was_shared) static_cast<void>(lock.share());
   return replaced.has_value();
 }
@@ -169,7 +169,7 @@ Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
     CUBINET_TRY_ASSIGN(const auto index, Index::open(fresh, Index::Mode::read_write));
     return index->update(records, {});
   }();
-  // What a journal holds is of the old one: it must not be rolled back into the new one.
+  // The journal belongs to the old index and must not be rolled back into the new one.
   auto placed = written;
   for (const char* suffix : kCompanions) {
     if (placed) placed = discard(store_.files().remove(companion_of(file, suffix)));
@@ -190,7 +190,7 @@ std::optional<Error> IndexKeeper::why_unusable() {
 }
 
 void IndexKeeper::abandon() {
-  // The mutex may be held for ever by a thread that the child does not have.
+  // A thread that does not exist in the child may hold the mutex forever.
   if (index_ != nullptr) {
     index_->abandon();
     static_cast<void>(index_.release());

@@ -17,71 +17,73 @@
 
 namespace cubinet {
 
-// Keeps the index usable, or does without it. Whoever asks gets nullopt where there is no usable index just
-// now and turns to the record files, which hold the same. A damaged index is moved to quarantine/ and a new
-// one begun, which fills while records are listed; one of a newer schema is left alone; that one, and one
-// that is locked or cannot be read, is passed over for a while. In a process that was forked while another
-// thread was inside SQLite there is none: SQLite's global locks may be held for ever there.
+// Keeps the index usable. If there is no usable index at the moment, callers get nullopt and read
+// the record files, which have the same content. A damaged index is moved to quarantine/ and
+// replaced by a new one, which fills while records are listed. An index of a newer schema is not
+// changed. That one, and one that is locked or unreadable, is skipped for a while. A process that
+// was forked while another thread was inside SQLite has no index, because SQLite's global locks may
+// be held forever there.
 //
-// Thread-safe. The lock order is StoreLock before the mutex in here. An index is replaced only under the
-// exclusive StoreLock, and rows are written, and the index made, only under the shared one, so that nobody is
-// in the middle of writing to one that is replaced (its journal is found by name: that of another file would
-// be rolled back into the new one).
+// Thread-safe. Lock order: StoreLock before this object's mutex. An index is replaced only under
+// the exclusive StoreLock. Rows are written, and the index is created, only under the shared one.
+// So nobody writes to an index while it is replaced: its journal is found by name and would be
+// rolled back into the new one.
 class IndexKeeper {
  public:
-  // `why_none`: empty, unless there may be no index at all.
+  // `why_none` is the reason why there must be no index. Empty: there may be one.
   IndexKeeper(FileStore& store, bool writable, std::string why_none)
       : store_(store), writable_(writable), why_none_(std::move(why_none)) {}
   ~IndexKeeper();
 
-  // Calls `ask(index)`, which gives a Result<T>; nullopt where that is not possible. `lock` is the caller's:
-  // it may be given up and taken again, and is as it was afterwards.
+  // Calls `ask(index)`, which returns a Result<T>. Returns nullopt if there is no usable index. May
+  // release and retake the caller's `lock`, which is in its original state afterwards.
   template <class Ask>
   auto use(StoreLock& lock, Ask&& ask)
       -> std::optional<typename std::invoke_result_t<Ask, Index&>::value_type>;
-  // The same for a question whose answer has no value: whether it was carried out. REQUIRES: `lock` is held
-  // where `ask` writes.
+  // Does the same for a call without a value. Returns whether it succeeded. REQUIRES: `lock` is
+  // held if `ask` writes.
   template <class Ask>
   bool run(StoreLock& lock, Ask&& ask);
 
-  // Asks once and changes nothing, whatever the answer.
+  // Makes one attempt and changes nothing, independent of the result.
   template <class Ask>
   auto look(Ask&& ask) -> std::invoke_result_t<Ask, Index&> {
     unsigned generation = 0;
     return try_once(std::forward<Ask>(ask), Making::no, generation);
   }
 
-  // Writes these records to a new index and puts it in the place of what is there, whatever that is. Nothing
-  // but a newer build's index stays: that is unsupported. Nothing is done where there may be none. REQUIRES:
-  // the exclusive StoreLock.
+  // Writes these records to a new index that replaces the existing file. Returns unsupported for an
+  // index of a newer schema, which stays. Does nothing if there must be no index. REQUIRES: the
+  // exclusive StoreLock.
   Result<void> rebuild(std::span<const StoredRecord> records);
-  // Why there is no index, for `verify`; nullopt when there is one.
+  // Returns the reason why there is no index, for `verify`, or nullopt.
   std::optional<Error> why_unusable();
-  // In a forked child, where the connection must be neither used nor closed.
+  // Drops the connection in a forked child, where it must be neither used nor closed.
   void abandon();
 
  private:
-  // Whether an index that is missing is made: by whoever holds the StoreLock.
+  // Whether a missing index is created. Only holders of the StoreLock create it.
   enum class Making { no, yes };
   static Making making(const StoreLock& lock) { return lock.held() ? Making::yes : Making::no; }
-  // Held by whoever calls SQLite.
+  // Held during calls of SQLite.
   struct Turn {
     explicit Turn(std::mutex& mutex);
     const std::lock_guard<std::mutex> lock;
     const ForkHazard::Stay stay;
   };
 
-  // A look at the index under the mutex. `generation` tells which one it was.
+  // Accesses the index under the mutex. `generation` identifies the index that was used.
   template <class Ask>
   auto try_once(Ask&& ask, Making making, unsigned& generation) -> std::invoke_result_t<Ask, Index&>;
   Result<Index*> usable_index(Making making, const Turn& turn);
-  // What follows an error of one who does not hold the lock: true when the index was made.
+  // Handles an error of a caller without the lock. Returns true if the index was created.
   bool make(const Error& error, StoreLock& lock);
-  // corruption where the index, or a file that SQLite finds by its name, could be somebody else's work.
+  // Returns an error (corruption) if the index, or a file that SQLite finds by its name, may have
+  // been written by another user.
   Result<void> check_ours(const FileStatus& index) const;
-  // What follows an error: true when the index was replaced and the question may be asked again.
+  // Handles an error. Returns true if the index was replaced and the call may be repeated.
   bool recover(const Error& error, unsigned generation, StoreLock& lock);
-  // The error is why there is no usable index afterwards.
+  // Returns the reason why there is no usable index afterwards.
   Result<void> replace_damaged(const Error& error, unsigned generation);
   void pass_over(const Error& error);
 
@@ -90,8 +92,8 @@ class IndexKeeper {
   std::string why_none_;
   std::mutex mutex_;
   std::unique_ptr<Index> index_;
-  unsigned generation_ = 0;           // counts the indexes opened
-  std::optional<Error> passed_over_;  // why, while it is
+  unsigned generation_ = 0;           // number of opened indexes
+  std::optional<Error> passed_over_;  // the reason while the index is skipped
   std::chrono::steady_clock::time_point ask_again_{};
   bool told_ = false;
 };

@@ -7,13 +7,12 @@
 
 namespace cubinet {
 
-// What a home keeps of measurements: one file, written whole or not at all (docs/formats/tuning.md).
+// The measurements of a home: one file, written atomically (docs/formats/tuning.md).
 
-// Empty where there is none. corruption, unsupported or untrusted where it says nothing that could be
-// believed.
+// Returns an empty table if there is no file. Returns corruption, unsupported or untrusted if the
+// file cannot be used.
 Result<TuningTable> read_tuning(const FileStore& store);
-// Merges the table with that of the file, of which one that is damaged for good is set aside. REQUIRES: the
-// exclusive store lock.
+// Merges the table with the file's. Quarantines a damaged file. REQUIRES: the exclusive store lock.
 Result<void> merge_tuning(FileStore& store, const TuningTable& table);
 
 }  // namespace cubinet

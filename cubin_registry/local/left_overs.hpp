@@ -12,13 +12,13 @@
 
 namespace cubinet {
 
-// Nobody writes one file for longer than an hour, so what is older was left by a process that died.
+// Returns whether the file was left by a dead process. No file takes longer than an hour to write.
 bool is_left_over(const FileStatus& status);
-// Returns whether a file has the name of a temporary file, or of a temporary database's journal. It is being
-// written, or its writer was ended.
+// Returns whether a file has the name of a temporary file, or of a temporary database's journal. It
+// is being written, or its writer died.
 bool is_interrupted_write(const std::filesystem::path& path);
-// The temporary files beside the index: of repairs, the limit and the log of uses, being written or ended
-// half-way.
+// Returns the temporary files beside the index that are being written or were left: of repairs, the
+// limit and the usage log.
 Result<std::vector<std::filesystem::path>> temporaries_beside_index(const FileStore& store);
 
 // Removes files, or only counts those that would be removed.
@@ -28,7 +28,7 @@ class FileSweep {
 
   bool only_counts() const { return only_counts_; }
   FileStore& store() const { return store_; }
-  // `bytes`: what its removal frees.
+  // Removes a file. `bytes` is the space that this frees.
   Result<void> remove(const std::filesystem::path& path, std::uint64_t bytes);
 
   SweepReport report;
@@ -40,16 +40,16 @@ class FileSweep {
 
 class LocalImports;
 
-// Adds the images that records name; false while one of them cannot be read.
+// Adds the images that records name. Returns false if a record cannot be read.
 Result<bool> add_images_of_records(const FileStore& store, std::set<Sha256Digest>& named);
-// Removes those of `candidates` that neither `named` nor an import names. None while `named` is null, an
-// import cannot be read or somebody brings images in. `only_old`: where there are no locks, somebody may be
-// between an image and its record.
+// Removes those of `candidates` that neither `named` nor an import names. Removes none if `named`
+// is null, an import cannot be read or images are being added. If `only_old` is true, recent images
+// stay: without locks, a process may have written an image and not yet its record.
 Result<void> remove_unnamed_images(FileSweep& sweep, LocalImports& imports,
                                    const std::set<Sha256Digest>& candidates,
                                    const std::set<Sha256Digest>* named, bool only_old);
 
-// Those of `paths` that interrupted writes left.
+// Removes those of `paths` that interrupted writes left.
 Result<void> remove_left_overs(FileSweep& sweep, const std::vector<std::filesystem::path>& paths);
 
 }  // namespace cubinet

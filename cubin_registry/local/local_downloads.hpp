@@ -7,7 +7,7 @@
 
 namespace cubinet {
 
-// What a home keeps of servers, as files. Refers to its arguments, which must outlive it.
+// The downloads of a home as files. Refers to its arguments, which must outlive it.
 class LocalDownloads final : public Downloads {
  public:
   LocalDownloads(FileStore& store, const HomeAccess& access) : store_(store), access_(access) {}
@@ -32,7 +32,8 @@ class LocalDownloads final : public Downloads {
   const HomeAccess& access_;
 };
 
-// Held by whoever builds or fetches. `lock` is null where the home knows no locks: it keeps nobody out.
+// Returns a lock for building or fetching. A null `lock`, from a home without locks, excludes
+// nobody.
 std::unique_ptr<BuildLock> hold(std::unique_ptr<FileLock> lock);
 
 }  // namespace cubinet

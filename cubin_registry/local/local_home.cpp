@@ -18,8 +18,8 @@ namespace {
 
 // One kernel with heavy templates takes a minute; a builder that takes longer than this is stopped, not busy.
 constexpr std::chrono::minutes kBuildLockLimit{10};
-// What was renamed longer ago than this is on the disk without being asked for: journals commit every 5 s
-// (ext4) or 30 s (XFS, btrfs).
+// A rename older than this is on the disk already: journals commit every 5 s (ext4) or 30 s (XFS,
+// btrfs).
 constexpr std::chrono::seconds kJournalTime{60};
 
 bool may_be_unsynced(const StoredRecord& stored) {
@@ -82,10 +82,11 @@ Result<CubinRecords> LocalHome::builds_of(const KernelId& kernel) {
   CubinRecords records;
   for (StoredRecord& each : stored)
     records.push_back(std::move(each.record));
-  // No publisher's folder holds a template's kernel: the imports need not be read for it.
+  // Imports have no kernels of templates, so they need not be read.
   if (kernel.maker() == KernelMaker::kernel_template) return records;
   auto with = with_imports(records, [&](ImportedFolder& folder) { return folder.find(kernel); });
-  // A kernel that was built here or bundled is in no import: one that cannot be read must not take it away.
+  // A kernel that was built here or bundled is in no import, so an unreadable import must not hide
+  // it.
   if (with || records.empty()) return with;
   log(store_.log_sink(), LogLevel::warning, "imports passed over: " + with.error().to_line());
   return records;
@@ -103,7 +104,7 @@ Result<CubinRecords> LocalHome::own_records() {
       rows.emplace(row.name, std::move(row));
     return rows;
   }));
-  // Where the index lags, whoever lists next need not read the files again.
+  // Updates an outdated index, so that the next list need not read the files again.
   const bool lags = !all.from_files.empty() || !all.gone.empty();
   if (lags && access_.writable() && lock.share())
     index_.run(lock, [&](Index& index) { return index.update(all.from_files, all.gone); });
@@ -201,14 +202,14 @@ Result<std::optional<Cubin>> LocalHome::verified_build(std::shared_ptr<const Cub
     return std::optional<Cubin>();
   }
   if (image.error().code == ErrorCode::not_found) {
-    // Whoever removes an entry takes the record first: there is nothing to set right, and nobody to wait for.
+    // A removal deletes the record first, so nothing needs repair and no lock is needed.
     const auto there = store_.files().status(store_.home().record(entry_name(*record)));
     if (there && !*there) return std::optional<Cubin>();
   }
   return read_again_or_set_aside(std::move(record));
 }
 
-// Under the exclusive lock nobody is in the middle of replacing the image by a good one.
+// The exclusive lock excludes that the image is being replaced by a good one.
 std::optional<Cubin> LocalHome::read_again_or_set_aside(std::shared_ptr<const CubinRecord> record) {
   StoreLock lock = store_lock();
   if (auto locked = lock.exclude(); !locked) {
@@ -232,7 +233,7 @@ std::optional<Cubin> LocalHome::read_again_or_set_aside(std::shared_ptr<const Cu
 
 Result<void> LocalHome::store_image(const Cubin& cubin) {
   auto there = store_.read_image(cubin.record->digest, cubin.record->size);
-  // Whoever has put it there may have been killed before this.
+  // The process that wrote it may have been killed before it synced the folder.
   if (there) return store_.files().sync_directory(store_.home().cubin(cubin.record->digest).parent_path());
   if (is_no_image(there.error()))
     store_.set_aside(store_.home().cubin(cubin.record->digest), there.error().message);
@@ -273,7 +274,7 @@ Result<void> LocalHome::publish(const Cubin& cubin) {
   return {};
 }
 
-// What cannot be believed is none: nothing but a choice depends on it, and verify() tells.
+// Measurements only affect choices, so an unusable file counts as empty; verify() reports it.
 Result<TuningTable> LocalHome::tuning() {
   CUBINET_TRY(check_process());
   auto kept = checked_tuning();
@@ -360,7 +361,7 @@ Result<std::unique_ptr<BuildLock>> LocalHome::lock_for_build(const KernelIdentit
     };
     // One that was there before is built again because it is of no use.
     const bool was_there = is_there();
-    // Those who wait for one build go on together, and not one behind the other, unless it has not come.
+    // Those who wait for one build continue together, unless it was not built.
     lock = take(FileSystem::Sharing::shared, kBuildLockLimit);
     if (lock && (was_there || !is_there())) {
       lock->reset();

@@ -21,7 +21,8 @@
 
 namespace cubinet {
 
-// The one implementation of Home: the record files answer, the index spares reading many of them.
+// The only implementation of Home. The record files are authoritative, and the index saves reading
+// many of them.
 class LocalHome final : public Home {
  public:
   LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log);
@@ -58,7 +59,8 @@ class LocalHome final : public Home {
   Result<void> check_writable() const { return access_.check_writable(); }
   StoreLock store_lock() { return access_.store_lock(); }
 
-  // Every build that was compiled here or came from a bundle, newest first; brings the index up to them.
+  // Returns every build that was compiled here or came from a bundle, newest first. Updates the
+  // index.
   Result<CubinRecords> own_records();
   template <class Ask>
   Result<CubinRecords> with_imports(CubinRecords records, Ask&& ask);
@@ -67,7 +69,7 @@ class LocalHome final : public Home {
   Result<std::optional<Cubin>> load_imported(std::shared_ptr<const CubinRecord> record);
   Result<void> store_image(const Cubin& cubin);
   std::optional<Cubin> read_again_or_set_aside(std::shared_ptr<const CubinRecord> record);
-  // The siblings of those of `records` that are in force: what would come into force with their removal.
+  // Returns the siblings that would come into force if `records` were removed.
   Result<CubinRecords> hidden_by(const CubinRecords& records);
   Result<std::uint64_t> remove_locked(const CubinRecords& records, StoreLock& lock);
   Result<std::uint64_t> remove_with_hidden(const CubinRecords& records, StoreLock& lock);
@@ -76,7 +78,7 @@ class LocalHome final : public Home {
                          SweepReport& report);
   void forget_uses_of_what_is_gone();
   void keep_limit(std::uint64_t added);
-  // One that cannot be read is none, which is told.
+  // Returns nullopt, with a log line, if the limit cannot be read.
   std::optional<SizeLimit> limit_or_none() const;
 
   FileStore store_;
@@ -85,12 +87,12 @@ class LocalHome final : public Home {
   LimitWatch limit_watch_;
   IndexKeeper index_;
   RecordCache records_;
-  mutable LocalImports imports_;  // keeps what it has read
+  mutable LocalImports imports_;  // caches what it has read
   LocalDownloads downloads_;
   PreferredBuilds preferred_;
   StoreDescription description_;
   std::mutex rows_mutex_;
-  // What rows() answered last, and from what.
+  // The last result of rows(), and its input.
   std::shared_ptr<const StoredRows> rows_;
   CubinRecords rows_records_;
   LocalImports::Folders rows_folders_;

@@ -17,7 +17,7 @@
 
 namespace cubinet {
 
-// The imports of a home: files of their own, decoded once and kept. Thread-safe.
+// The imports of a home, one file each, decoded once and cached. Thread-safe.
 class LocalImports final : public Imports {
  public:
   LocalImports(FileStore& store, IndexKeeper& index, const HomeAccess& access)
@@ -31,8 +31,9 @@ class LocalImports final : public Imports {
   Result<std::vector<VerifiedFile>> verified(const std::string& folder) override;
   Result<void> remember(const std::string& folder, std::span<const VerifiedFile> files) override;
 
-  // The imports in force, pinned last first: of one folder the highest number, where a publish was ended
-  // before it removed the one that it replaces. Damaged ones are logged and passed over.
+  // Returns the imports in force, pinned last first. For one folder, the highest number is in
+  // force; several exist if a publish was interrupted before it removed the replaced one. Damaged
+  // ones are logged and skipped.
   using Folders = std::vector<std::shared_ptr<ImportedFolder>>;
   Result<std::shared_ptr<const Folders>> folders();
 
@@ -45,19 +46,20 @@ class LocalImports final : public Imports {
     Result<ArtifactImport> import;
   };
   Result<std::vector<Entry>> read_all() const;
-  // Adds the images that imports use from the home; false while one of them cannot be read.
+  // Adds the images that imports use from the home. Returns false if an import cannot be read.
   Result<bool> add_named_images(std::set<Sha256Digest>& named) const;
-  // While it is held nobody brings images in; nullopt while somebody does, nullptr where there are no locks.
+  // Returns a lock that keeps images from being added. nullopt: images are being added; nullptr:
+  // there are no locks.
   std::optional<std::unique_ptr<FileLock>> lock_out_bringers();
-  // Whether somebody does, without a change to anything.
+  // Returns whether images are being added, without changing anything.
   Result<bool> somebody_brings_images() const;
 
  private:
   Result<std::vector<std::uint64_t>> numbers() const;
   Result<ArtifactImport> read_file(std::uint64_t number) const;
-  // The imports of a folder, by number: the last is in force. There are several where a publish was ended
-  // before it removed those that it replaces. Damaged ones are left out, which hide nothing; one that cannot
-  // be read just now is an error.
+  // Returns the imports of a folder, ascending by number; the last is in force. Several exist if a
+  // publish was interrupted before it removed those that it replaces. Damaged ones are left out,
+  // because they hide nothing. A temporarily unreadable one is an error.
   Result<std::vector<Entry>> of_folder(const std::string& folder) const;
   void remove_replaced(const std::vector<Entry>& replaced);
   Result<void> check_images(const ArtifactImport& import) const;
@@ -68,9 +70,10 @@ class LocalImports final : public Imports {
   const HomeAccess& access_;
   std::mutex mutex_;
   std::unique_ptr<FileLock> bringing_;  // held from the first bring() to publish()
-  std::optional<FolderStamp> stamp_;    // of imports/ when folders_ was made
+  std::optional<FolderStamp> stamp_;    // stamp of imports/ when folders_ was made
   std::shared_ptr<const Folders> folders_;
-  // By number, and the file's size and time: a number is used again where the highest was removed.
+  // The key is the number. Size and time are checked too, because a number is reused after the
+  // highest was removed.
   struct Decoded {
     std::uint64_t size = 0;
     std::int64_t modified_ns = 0;

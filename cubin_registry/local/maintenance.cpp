@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to a home as a whole: counting, checking, setting right.
+// Operations on a whole home: counting, verification, repair.
 #include "imported/imported_folder.hpp"
 #include "local/kept_tuning.hpp"
 #include "local/left_overs.hpp"
@@ -177,7 +177,7 @@ Result<HomeStats> LocalHome::stats() {
   stats.quarantined = static_cast<std::uint64_t>(
       std::count_if(set_aside.begin(), set_aside.end(),
                     [](const std::string& name) { return !name.ends_with(".reason"); }));
-  // What is only said to help those who tidy up keeps nobody from the rest.
+  // Usage counters are optional, so their failure does not affect the rest.
   auto uses = uses_.read();
   if (uses) {
     stats.uses = uses->total;

@@ -10,30 +10,29 @@
 
 namespace cubinet {
 
-// What is said of a home's content by those who keep it: which kernels stay, and how much may lie there. A
-// pin is an empty file that a key names, so that two who pin cannot get into each other's way; the limit is a
-// line of text, written whole or not at all.
+// The pins and the limit of a home. A pin is an empty file named by a key, so concurrent pins do
+// not conflict. The limit is a line of text, written atomically.
 
 Result<std::set<KernelKey>> read_pins(const FileStore& store);
 Result<void> write_pin(FileStore& store, KernelKey key);
 Result<bool> remove_pin(FileStore& store, KernelKey key);
 
-// corruption or untrusted where the file says no limit that could be believed.
+// Returns corruption or untrusted if the file cannot be used.
 Result<std::optional<SizeLimit>> read_limit(const FileStore& store);
 Result<void> write_limit(FileStore& store, const std::optional<SizeLimit>& limit);
 Result<void> check_limit(const SizeLimit& limit);
 
-// When a publisher counts what the home holds: not each time. What others publish meanwhile is seen after a
-// minute. Thread-safe.
+// Decides when a publisher counts the home's bytes, which is not done at every publish. Bytes that
+// others publish are noticed after a minute. Thread-safe.
 class LimitWatch {
  public:
   bool is_due(std::uint64_t published);
-  // `bytes`: that are there now; nullopt where that could not be told.
+  // Records a count. `bytes` is the current total; nullopt if it could not be determined.
   void counted(std::optional<std::uint64_t> bytes, const SizeLimit& limit);
 
  private:
   std::mutex mutex_;
-  std::uint64_t published_ = 0;  // since they were counted
+  std::uint64_t published_ = 0;  // since the last count
   std::uint64_t room_ = 0;
   std::chrono::steady_clock::time_point earliest_{};
   std::chrono::steady_clock::time_point latest_{};

@@ -9,19 +9,21 @@
 
 namespace cubinet {
 
-// The records of one build, the one that supersedes the others in front. There are several where a process
-// died between writing a record and removing the one that it takes over, or where two published at once.
+// The records of one build, the one that supersedes the others first. There are several if a
+// process died between writing a record and removing the one that it replaces, or if two processes
+// published at once.
 using Siblings = std::span<const StoredRecord>;
 
-// Visits the records of each build, until `visit` fails. Puts them in another order.
+// Visits the records of each build, until `visit` fails. Reorders `stored`.
 Result<void> for_each_build(std::vector<StoredRecord>& stored,
                             const std::function<Result<void>(Siblings)>& visit);
 
-// The place of the one that counts: the first whose image can be used, for one without an image must not hide
-// one that has it. Where none has, the first. Images are read only where there is a choice.
+// Returns the index of the record in force: the first with a usable image, because a record without
+// an image must not hide one with an image. If none has one, the first. Reads images only if there
+// are several records.
 std::size_t place_in_force(const FileStore& store, Siblings siblings);
 
-// Of each build the record that counts.
+// Returns the record in force of each build.
 std::vector<StoredRecord> in_force(const FileStore& store, std::vector<StoredRecord> stored);
 
 }  // namespace cubinet

@@ -21,20 +21,21 @@ namespace cubinet::sqlite {
 // A prepared statement and one run of it. Not thread-safe; must not outlive its Database.
 class Statement {
  public:
-  // Parameters count from 1. Blobs and texts are not copied: they must live until the run ends.
+  // Bind parameters, which count from 1. Blobs and texts are not copied and must live until the run
+  // ends.
   Statement& bind(int parameter, std::int64_t value);
   Statement& bind(int parameter, ByteView blob);
   Statement& bind(int parameter, std::string_view text);
 
-  // True while there is a row.
+  // Returns true while there is a row.
   Result<bool> step();
   std::int64_t integer(int column) const;
   // Valid until the next step or the end of the run.
   ByteView blob(int column) const;
   std::string_view text(int column) const;
 
-  // The error behind a value that was read as an empty one: SQLite has no other way to say that memory or the
-  // disk failed it.
+  // Returns the error behind a value that was read as empty. SQLite reports a failure of memory or
+  // disk in no other way.
   Result<void> check() const;
 
   // Ends a run, which releases SQLite's lock on the file.
@@ -62,9 +63,9 @@ class Run {
   Statement& statement_;
 };
 
-// A connection, set up for a file that may hold anything: no memory mapping, no trust in its schema. Not
-// thread-safe. Errors: corruption (damaged, or no database), busy (locked for longer than the time limit),
-// unavailable (nothing can be written here), unsupported, io.
+// A connection for a file with untrusted content: no memory mapping, no trust in its schema. Not
+// thread-safe. Errors: corruption (damaged, or not a database), busy (locked for longer than the
+// time limit), unavailable (not writable), unsupported, io.
 class Database {
  public:
   enum class Mode { read_write, read_only };
@@ -72,16 +73,16 @@ class Database {
 
   Result<void> execute(const char* sql);
   Result<Statement> prepare(std::string_view sql);
-  // The first column of the first row; 0 where there is none.
+  // Return the first column of the first row. 0 or empty if there is none.
   Result<std::int64_t> integer(std::string_view sql);
   Result<std::string> text(std::string_view sql);
 
   void set_time_limit(std::chrono::milliseconds limit);
-  // Opened to write, and yet it cannot be: known once something was read.
+  // Returns whether it was opened for writing and is read-only. Known after the first read.
   bool only_to_read() const;
-  // The file that was opened no longer has its name: somebody put another one in its place.
+  // Returns whether the opened file no longer has its name because another file replaced it.
   bool moved() const;
-  // Gives up the connection without closing it. For a forked child, in which closing would end the parent's
+  // Drops the connection without closing it. In a forked child, closing would release the parent's
   // locks.
   void abandon() { static_cast<void>(connection_.release()); }
 
@@ -94,8 +95,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-// A transaction that takes the write lock at once, so that it cannot fail half-way for want of it. Rolled
-// back by destruction unless it was committed.
+// A transaction that takes the write lock at its beginning, so that it cannot fail later for lack
+// of it. The destructor rolls back unless it was committed.
 class WriteTransaction {
  public:
   static Result<WriteTransaction> begin(Database& database);
@@ -117,7 +118,7 @@ class Statements {
   Statement& operator[](Query query) {
     return statements_[static_cast<std::size_t>(query)];
   }
-  // In a forked child, in which finalizing is as forbidden as closing is.
+  // Drops the statements in a forked child, where finalizing is forbidden too.
   void abandon() { static_cast<void>(new std::vector<Statement>(std::move(statements_))); }
 
  private:

@@ -11,28 +11,29 @@
 
 namespace cubinet {
 
-// Takes a file lock, asking again and again until `limit` has passed: a stopped process must not stop others
-// for good. busy when it stays taken. Where the file system knows no locks the answer is nullptr after a line
-// in the log: those who build, publish or remove then go on without, which can cost a build but never serves
-// wrong bytes. A lock file that cannot be opened is an error.
+// Takes a file lock, with retries until `limit` has passed, so that a stopped process does not
+// block others forever. Returns busy if it stays taken. If the file system has no locks, logs a
+// line and returns nullptr: builds, publishes and removals then continue without a lock, which can
+// waste a build but never returns wrong bytes. A lock file that cannot be opened is an error.
 Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::filesystem::path& path,
                                               FileSystem::Sharing sharing, std::chrono::milliseconds limit,
                                               const LogSink& log);
 
-// Longer than any publish takes on a working disk; and for what may as well be done later.
+// The limits: longer than any publish takes on a working disk, and the limit of work that can be
+// postponed.
 inline constexpr std::chrono::milliseconds kStoreLockLimit{10'000};
 inline constexpr std::chrono::milliseconds kShortWait{50};
 
-// The lock between those who add to a home (shared) and those who take away from it or replace its index
-// (exclusive). Not reentrant: two of these in one thread wait for each other. Not thread-safe.
+// The lock between processes that add to a home (shared) and those that remove from it or replace
+// its index (exclusive). Not reentrant: two of these in one thread deadlock. Not thread-safe.
 class StoreLock {
  public:
-  // Touches nothing before it is asked to; refers to its arguments.
+  // Does not access the file before it is used. Refers to its arguments.
   StoreLock(FileSystem& files, const std::filesystem::path& path, const LogSink& log)
       : files_(files), path_(path), log_(log) {}
 
   Result<void> share() { return take(State::shared, kStoreLockLimit); }
-  // Gives up a shared lock first: what was read under it may have changed.
+  // Releases a shared lock first, so content read under it may have changed.
   Result<void> exclude(std::chrono::milliseconds limit = kStoreLockLimit) {
     return take(State::exclusive, limit);
   }
@@ -40,7 +41,7 @@ class StoreLock {
 
   bool held() const { return state_ != State::none; }
   bool exclusive() const { return state_ == State::exclusive; }
-  // False where the file system has no locks: others may be at work.
+  // Returns false if the file system has no locks: others may be active.
   bool real() const { return lock_ != nullptr; }
 
  private:

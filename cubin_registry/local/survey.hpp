@@ -10,12 +10,13 @@
 
 namespace cubinet {
 
-// One pass over all records and images.
+// The result of one pass over all records and images.
 struct Survey {
   std::map<std::string, StoredRecord> records;  // by entry name
   std::set<Sha256Digest> named;                 // images that some record names
-  std::vector<StoreFinding> damaged;            // for good
-  std::vector<StoreFinding> unreadable;  // just now, or by this build: while there are any, more may be named
+  std::vector<StoreFinding> damaged;            // permanently damaged
+  // Unreadable at the moment or by this build. While there are any, `named` may be incomplete.
+  std::vector<StoreFinding> unreadable;
 };
 Result<Survey> survey_records(const FileStore& store);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes away: left-overs, what nothing names, and for a limit what was not used for longest.
+// Removal of leftover files, of content that nothing names, and, for a limit, of the least recently
+// used.
 #include "local/eviction.hpp"
 #include "local/left_overs.hpp"
 #include "local/local_home.hpp"
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-// Reading a download notes nothing: what is still wanted after so long is fetched again.
+// Reading a download is not recorded. One that is still needed after this time is fetched again.
 constexpr std::int64_t kSecondsOfDownloads = std::int64_t{30} * 86'400;
 
 std::int64_t now_in_seconds() {
@@ -84,7 +85,7 @@ Result<void> sweep_downloads(FileSweep& sweep) {
   return {};
 }
 
-// What the limit is held against, before it is known what goes.
+// The candidates of an eviction and the bytes that count towards the limit.
 class EvictionCandidates {
  public:
   EvictionCandidates(std::map<Sha256Digest, std::int64_t> last_used, std::set<KernelKey> pins)
@@ -197,7 +198,8 @@ Result<void> LocalHome::evict_for(const SweepOptions& options, std::vector<Store
   return {};
 }
 
-// Whoever cannot note a use meanwhile leaves it out, which this is worth where it makes the file shorter.
+// A use that cannot be recorded meanwhile is dropped, which is acceptable if the file becomes
+// shorter.
 void LocalHome::forget_uses_of_what_is_gone() {
   uses_.flush();
   std::set<Sha256Digest> there;

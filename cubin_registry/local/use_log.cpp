@@ -14,7 +14,7 @@
 namespace cubinet {
 namespace {
 
-// Of the format: the seed of each mark's checksum, so that another version's are passed over.
+// The seed of each mark's checksum, so that marks of another version are skipped.
 constexpr std::uint64_t kUseLogVersion = 1;
 constexpr std::size_t kCoveredBytes = 40;
 constexpr std::size_t kMarkBytes = 48;
@@ -84,7 +84,7 @@ std::vector<UseMark> decode_marks(ByteView bytes) {
   return marks;
 }
 
-// A mark of the future is one of a clock that was wrong.
+// A mark in the future was written with a wrong clock.
 bool UseLog::is_fresh(const Noted& noted, std::uint32_t now) {
   return noted.minute <= now && now - noted.minute < kHour;
 }
@@ -111,7 +111,7 @@ void UseLog::asked(bool found) {
   if (found) found_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// What others noted within the hour need not be noted again.
+// Uses that others recorded within the hour need not be recorded again.
 void UseLog::recall() {
   if (std::exchange(recalled_, true)) return;
   const auto file = store_.files().read_own(store_.home().uses(), kRecalledBytes);
@@ -135,8 +135,8 @@ void UseLog::used(const Sha256Digest& image) {
   }
 }
 
-// Reading and writing the file takes longer than loading a small kernel: a request does neither but for the
-// one that makes a batch full, or comes long after the first that it holds.
+// Reading and writing the file takes longer than loading a small kernel. A request does it only if
+// it completes a batch, or comes long after the first use of a batch.
 void UseLog::note(const Sha256Digest& image) {
   const std::uint32_t now = current_minute();
   const std::lock_guard lock(mutex_);

@@ -11,9 +11,9 @@
 
 namespace cubinet {
 
-// The table `verified_files` of an index: a memory that nothing else is derived from, and that may be lost
-// with the database. Each row has a checksum; one that does not match is forgotten. Not thread-safe. Whoever
-// changes it holds the write transaction.
+// The table `verified_files` of an index: a cache that may be lost with the database and that
+// nothing is derived from. Each row has a checksum, and a row with a wrong one is ignored. Not
+// thread-safe. Changes require the write transaction.
 class VerifiedTable {
  public:
   Result<void> prepare(sqlite::Database& database);

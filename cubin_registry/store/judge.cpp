@@ -13,13 +13,13 @@ const BuildFingerprint* today_of(const Wish& wish, ImageTarget target) {
   return built == wish.today.end() ? nullptr : &built->second;
 }
 
-// The place of a target in the wish; behind all of them for one that is not wanted.
+// Returns the index of a target in the request, or the number of targets if it is not allowed.
 std::size_t place_of(ImageTarget target, const Wish& wish) {
   const auto position = std::find(wish.targets.begin(), wish.targets.end(), target);
   return static_cast<std::size_t>(position - wish.targets.begin());
 }
 
-// Of two offers the smaller goes first. All that an offer holds is part of it, so that only equal ones are
+// Returns the rank; the smaller one precedes. It includes all members, so only equal builds are
 // interchangeable.
 auto rank_of(const Judgement& judgement, const Offer& offer, const Wish& wish) {
   return std::tuple<bool, bool, std::size_t, Standing, std::uint64_t, std::size_t, const BuildFingerprint&,
@@ -29,8 +29,8 @@ auto rank_of(const Judgement& judgement, const Offer& offer, const Wish& wish) {
       offer.interface_version);
 }
 
-// A pin restores the choice that there was before newer bundles came: of all bundles' builds only those of
-// the pinned bundle take part, if it has a usable one.
+// A pin restores the choice before newer bundles were added: of all bundles' builds, only those of
+// the pinned bundle are considered, if it has a usable one.
 void hold_back(std::vector<Judgement>& judged, std::span<const Offer> offers) {
   const bool pinned = std::any_of(judged.begin(), judged.end(), [&](const Judgement& each) {
     return each.usable() && offers[each.offer].preferred;
@@ -72,7 +72,7 @@ Standing standing_of(const Offer& offer, const Wish& wish) {
   if (const BuildFingerprint* today = today_of(wish, offer.target)) {
     return *today == offer.fingerprint ? Standing::current : Standing::stale;
   }
-  // Without a template nothing can tell, whatever compiler there is.
+  // Without a template the status is unknown, independent of the compiler.
   return !wish.compiler.empty() && wish.interface_version ? Standing::stale : Standing::unchecked;
 }
 

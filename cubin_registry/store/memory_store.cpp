@@ -15,7 +15,7 @@ namespace {
 
 class NoLock final : public BuildLock {};
 
-// What lists are ordered by.
+// Returns the order of lists.
 auto place_in_list(const CubinRecord& record, const KernelSpec& spec) {
   return std::tuple<KernelMaker, const std::string&, KernelKey, ImageKind, const BuildFingerprint&>(
       spec.maker, spec.name, record.identity.key(), record.kind, record.fingerprint);
@@ -53,8 +53,7 @@ class MemoryStore final : public WritableStore {
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
   Result<void> publish(const Cubin& cubin) override;
   Result<std::uint64_t> remove(const CubinRecords& records) override;
-  // One process builds what this store keeps, and its requests for one kernel are joined before they come
-  // here.
+  // Only this process builds for this store, and requests for one kernel are joined before.
   Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity&, const BuildFingerprint&) override {
     CUBINET_TRY(check_process());
     return std::unique_ptr<BuildLock>(std::make_unique<NoLock>());

@@ -47,7 +47,7 @@ bool answers_to(const CubinRecord& record, std::string_view name) {
   const bool has_function = std::any_of(
       record.entry_points.begin(), record.entry_points.end(),
       [&](const EntryPoint& entry) { return entry.symbol == name || (of_source && entry.name == name); });
-  // Few hold the name at all, and only these are decoded.
+  // Only records that contain the name are decoded.
   if (has_function || as_text(record.identity.encoding()).find(name) == std::string_view::npos)
     return has_function;
   const auto decoded = decode_kernel(record.identity.kernel_encoding());

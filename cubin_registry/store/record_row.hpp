@@ -9,9 +9,9 @@
 
 namespace cubinet {
 
-// The row of the table that a record's kernel has: machine code whose template or publisher declared one.
-// Null for PTX, for a record without a row, and for a row that cannot be read: the kernel is then found by
-// its specification alone.
+// Returns the kernel table's row of a record: machine code whose template or publisher declared
+// one. Null for PTX, for a record without a row, and for a row that cannot be decoded: the kernel
+// is then found only by its specification.
 std::shared_ptr<const KernelRow> row_of(const CubinRecord& record, std::string source = {});
 
 }  // namespace cubinet

@@ -5,12 +5,13 @@
 
 namespace cubinet {
 
-// Records of one build have one identity, kind and fingerprint: what they are of is interchangeable.
+// Returns whether two records have the same identity, kind and fingerprint. Their builds are
+// interchangeable.
 bool is_same_build(const CubinRecord& a, const CubinRecord& b);
 
-// Whether of two records of one build `wanted` takes the place of `there`. The first one stays; but a local
-// build is only ever made beside a bundle's when that one was of no use, and a newer bundle vouches for what
-// it ships.
+// Returns whether `wanted` replaces `there`, a record of the same build. Normally the first record
+// stays. A local build replaces a bundle's, because it is made only if that one was unusable, and a
+// newer bundle replaces an older one.
 bool supersedes(const CubinRecord& wanted, const CubinRecord& there);
 
 }  // namespace cubinet

@@ -14,14 +14,15 @@ import sys
 from kernel_strings import holds, read_modules
 
 HEADERS = pathlib.Path(__file__).with_name("headers.json")
-# Name expressions that a test takes from its own parameters, in which nothing but running it would find them.
+# Name expressions that a test computes from its parameters, so that only running it would reveal
+# them.
 NAMES = json.loads(pathlib.Path(__file__).with_name("names.json").read_text())
 PROJECTS = {
     # CuPy adds these to every RawModule and RawKernel (assemble_cupy_compiler_options, compile_using_nvrtc).
     "cupy": {"include": ["cupy/_core/include/cupy/_cccl/cub", "cupy/_core/include/cupy/_cccl/thrust",
                          "cupy/_core/include/cupy/_cccl/libcudacxx", "cupy/_core/include"],
              "flags": ["--std=c++17", "-ftz=true", "--device-as-default-execution-space"]},
-    # PyCUDA runs nvcc, whose standard is C++17 too, with the folder of its own headers.
+    # PyCUDA runs nvcc, also with C++17, with the folder of its own headers.
     "pycuda": {"include": ["pycuda/cuda"], "flags": ["--std=c++17"]},
     "numba-cuda": {"include": ["numba_cuda/numba/cuda", "numba_cuda/numba/cuda/tests/data/include",
                                "numba_cuda/numba/cuda/tests/doc_examples/ffi/include"],
@@ -61,7 +62,7 @@ def request_of(project, text, used):
     if project == "pycuda" and not first.get("no_extern_c") and 'extern "C"' not in source.split("{")[0]:
         source = 'extern "C" {\n%s\n}\n' % source
     made = {"source": source, "names": names, "flags": flags, "include": PROJECTS[project]["include"]}
-    # Both link what launches kernels itself with the device runtime.
+    # Both link kernels that launch kernels with the device runtime.
     if first.get("maker") == "DynamicSourceModule":
         flags.append("-rdc=true")
     if "-dc" in flags or "-rdc=true" in flags:

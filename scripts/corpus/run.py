@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 TARGET = "sm_90a"
-# What is tried in this order until bare NVRTC compiles it: the flags of the package itself, then what its users know.
+# The flags that are tried in this order until bare NVRTC compiles the source: those of the package
+# itself, then those that its users know.
 STANDARD = ("CCCL's headers in the place of the C++ library's",)
 MORE_FLAGS = ((), ("--device-as-default-execution-space",), STANDARD)
 SECONDS = 400

@@ -23,45 +23,53 @@ namespace cubinet {
 struct ExplainedBuild {
   std::shared_ptr<const CubinRecord> record;
   KernelSource source = KernelSource::registry;
-  std::string place;  // the home, bundle, imported folder or server; empty for this process's memory
+  // The home, bundle, imported folder or server. Empty for this process's memory.
+  std::string place;
   Standing standing = Standing::stale;
-  bool wanted_target = false;  // it runs on the device, and the policy allows it
+  bool wanted_target = false;  // if true, it runs on the device and the policy allows it
   bool usable = false;
-  std::string verdict;  // "a local build that would be the same today", "stale: …", "sm_90a is forbidden"
-  // Of another kernel than was asked for, by the same maker and of the same name: "tile_size_q 32 instead of
-  // 16". Nothing else is then said but the record, whether its target is wanted, and the verdict if not.
+  // For example "a local build that would be the same today", "stale: …", "sm_90a is forbidden".
+  std::string verdict;
+  // The differences of another kernel of the same maker and name, for example "tile_size_q 32
+  // instead of 16". Only the record, `wanted_target` and the verdict of an unwanted target are then
+  // set.
   std::vector<std::string> differences = {};
 };
 
-// What a request for one kernel on one device would do now, and why; nothing is compiled, loaded or changed.
+// The result of a request for one kernel on one device if it were made now, and the reasons.
+// Nothing is compiled, loaded or changed.
 struct KernelExplanation {
   KernelSpec spec;  // complete
   ComputeCapability device;
   TargetPolicy policy;
-  std::vector<ImageTarget> targets;    // that are looked for, best first
-  std::vector<ExplainedBuild> builds;  // every one that some store holds, best first; the usable in front
-  // Where none is usable: the target that would be compiled for, or why nothing can be.
+  std::vector<ImageTarget> targets;  // the targets that are looked up, best first
+  // All builds in the stores, best first. Usable ones precede the others.
+  std::vector<ExplainedBuild> builds;
+  // If no build is usable: the target that would be compiled for, or the reason why compilation is
+  // impossible.
   std::optional<SmTarget> would_compile;
   std::optional<Error> cannot_compile;
-  std::vector<ExplainedBuild> nearest;  // where none is usable: the fewest differences, three at most
+  // If no build is usable: at most three kernels with the fewest differences.
+  std::vector<ExplainedBuild> nearest;
 
-  // The build that would be used; nullptr where none is usable.
+  // Returns the build that would be used, or nullptr if none is usable.
   const ExplainedBuild* choice() const {
     return !builds.empty() && builds.front().usable ? &builds.front() : nullptr;
   }
 };
 
-// The attention kernels that a device can use: of every kernel that some store holds the row of the build
-// that a request would get, so that what is selected among them is what is then loaded. Kernels of two pins
-// are two.
+// The attention kernels that a device can use. Each row is that of the build that a request for the
+// kernel would get, so the selected row is the one that is loaded. Kernels of two pins are
+// separate.
 struct DeviceRows {
-  StoredRows rows;  // one a kernel, in an order that depends on the kernels alone
-  // Kernels without such a build, by what keeps the best of theirs from being taken.
-  std::size_t stale = 0;    // a local build that would be another today
-  std::size_t foreign = 0;  // of another interface version of its template
-  // For other devices, refused by the policy, or PTX alone: a row of each, for those who say what is near.
+  StoredRows rows;  // one row per kernel, in an order that depends only on the kernels
+  // The number of kernels without a usable build, by the status of their best build.
+  std::size_t stale = 0;    // a local build that differs from the current one
+  std::size_t foreign = 0;  // built for another interface version of the template
+  // Rows for other devices, refused by the policy, or with PTX only: one row each, to report near
+  // misses.
   StoredRows elsewhere;
-  TuningTable tuning;  // what the stores hold of measurements, of every device
+  TuningTable tuning;  // the stores' measurements of all devices
 };
 
 }  // namespace cubinet

@@ -25,9 +25,9 @@ namespace cubinet {
 
 class Compiler;  // jit/compiler.hpp: NVRTC, private
 
-// One request and its outcome, as the observer sees it. Times in seconds.
+// One request and its outcome, as passed to the observer. Times are in seconds.
 struct KernelEvent {
-  KernelSpec spec;  // complete; as it was asked for where it could not be completed
+  KernelSpec spec;  // Complete. If it could not be completed, as requested.
   std::optional<SmTarget> target;
   ImageKind kind = ImageKind::cubin;
   KernelKey key;
@@ -36,27 +36,29 @@ struct KernelEvent {
   std::optional<Error> error;
   std::uint64_t bytes = 0;  // of the image
   double total_seconds = 0;
-  double find_seconds = 0;     // look-up, reading and verifying
-  double compile_seconds = 0;  // waiting for another builder included
-  double load_seconds = 0;     // driver
+  double find_seconds = 0;     // lookup, reading and verification
+  double compile_seconds = 0;  // includes waiting for another builder
+  double load_seconds = 0;     // by the driver
 };
 
 enum class CompilePolicy { on_miss, never };
 
 struct RuntimeOptions {
-  // Where kernels are looked for and kept: homes, bundles, stores of your own (store.hpp). Memory goes before
-  // all of them; builds are kept in the first that takes them. Several Runtimes may share a store.
+  // The stores that are searched, and where builds are kept: homes, bundles, or your own
+  // (store.hpp). Memory is searched before all of them. Builds are kept in the first store that
+  // accepts them. Several Runtimes may share a store.
   std::vector<std::shared_ptr<Store>> stores;
   TemplateCatalog templates;  // empty: the built-in ones
   CompilePolicy compile = CompilePolicy::on_miss;
-  TargetPolicy targets;  // for requests of a device; an exact target asked for by name is not subject to it
+  // For requests with a device. A request for an exact target is not subject to it.
+  TargetPolicy targets;
   CompilerSearch compiler;
   CompileOptions compile_options;
   std::optional<std::string> driver_library;  // nullopt: libcuda.so.1 (loader/driver.hpp)
   LogSink log;
-  // Called once for every kernel that is looked for beyond the process cache, and for every other request for
-  // a kernel that fails, by the thread that asked, without a lock held: it may ask the Runtime. Requests that
-  // waited for another thread count as process hits. Not called in a forked child. Must not throw.
+  // Called once per process-cache miss and once per failed request, on the requesting thread, with
+  // no lock held, so it may call the Runtime. Requests that waited for another thread count as
+  // process hits. Not called in a forked child. Must not throw.
   Callback<void(const KernelEvent&)> observer;
 };
 
@@ -72,14 +74,15 @@ class PreparedKernel {
   PreparedKernel() = default;
 };
 
-// Any kernel by specification: process cache, stores, then compile, keep, load. Independent objects: no state
-// is shared between two of them but the stores that both were given. Thread-safe. Functions it handed out
-// stay valid after it is destroyed.
+// Finds any kernel by specification: in the process cache, in the stores, else compiles, keeps and
+// loads it. Runtimes are independent: two of them share only the stores that both were given.
+// Thread-safe. Functions stay valid after the Runtime is destroyed.
 //
-// After fork every call of the parent's Runtime is unsupported in the child. One that the child makes, with
-// stores that it opens, finds what lies in them; it compiles unless another thread of the parent was inside
-// NVRTC at that moment, which is unavailable (NVRTC's locks stay held), as a device is where the parent used
-// CUDA. Nothing hangs. Workers that compile are best started by exec (spawn).
+// After fork, every call of the parent's Runtime returns unsupported in the child. The child may
+// create a Runtime with stores that it opens. That Runtime finds existing builds. Compiling returns
+// unavailable if another thread of the parent was inside NVRTC during the fork (NVRTC's locks stay
+// locked), and so does a device if the parent used CUDA. Nothing hangs. Start workers that compile
+// with exec (spawn).
 class Runtime {
  public:
   struct Counters {
@@ -90,70 +93,79 @@ class Runtime {
     std::uint64_t compiled = 0;
     std::uint64_t imported_hits = 0;
     std::uint64_t server_hits = 0;
-    std::uint64_t misses = 0;    // compile = never and nothing found
-    std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
+    std::uint64_t misses = 0;  // compile = never and no build found
+    // Requests for a kernel (function, cubin) that returned an error other than a miss.
+    std::uint64_t failures = 0;
     std::uint64_t bytes_loaded = 0;
-    // Of each of Runtime::stores(), in their order: one that is asked and never used is of no use.
+    // One for each of Runtime::stores(), in their order. A store that is queried and never used is
+    // useless.
     std::vector<StoreUses> stores;
   };
 
-  // invalid_argument for a policy that no target meets. Neither driver nor NVRTC is opened before it is
-  // needed.
+  // Creates a Runtime. Opens the driver and NVRTC only when they are needed. Returns an error
+  // (invalid_argument) for a policy that no target meets.
   static Result<std::shared_ptr<Runtime>> create(RuntimeOptions options);
   virtual ~Runtime() = default;
 
-  // Checks a specification once, against its template where one of its name is known: otherwise it is a
-  // kernel that some store holds, and may leave out parameters as long as one kernel fits. Equal complete
-  // specifications give the same object. invalid_argument for what a template does not take, and where
-  // several kernels fit, with the parameters that tell them apart; not_found where there is neither.
+  // Checks a specification once, against its template if one of its name is known. Otherwise it
+  // names a kernel in a store, and may leave out parameters as long as exactly one kernel matches.
+  // Equal complete specifications give the same object. Returns invalid_argument for values that a
+  // template rejects, or if several kernels match, with the parameters that differ. Returns
+  // not_found if there is neither a template nor a kernel.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) = 0;
-  // The kernels of a source without a declaration: compiled, kept and found as those of templates are. Their
-  // launches say block and shared memory. invalid_argument for what cannot be a source.
+  // Prepares the kernels of a source without a declaration. They are compiled, kept and found like
+  // those of templates. The caller's launches set block and shared memory. Returns an error
+  // (invalid_argument) for an invalid source.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const SourceProgram& program) = 0;
-  // The kernels of a cubin, PTX or fatbinary of one's own, by its bytes, under a name: kept where builds are,
-  // if they are not yet, and found again there by name or key. Each image of a fatbinary is a build for its
-  // target; other bytes under the name are another kernel. Launches say block and shared memory; functions
-  // are named by their symbols. corruption, invalid_argument or unsupported for what is nothing of the kind.
+  // Prepares the kernels of the caller's cubin, PTX or fatbinary under a name. They are identified
+  // by their bytes, kept with the other builds unless they exist already, and found again by name
+  // or key. Each image of a fatbinary is a build for its target. Other bytes under the same name
+  // are another kernel. The caller's launches set block and shared memory. Functions are named by
+  // their symbols. Returns corruption, invalid_argument or unsupported if the bytes are not a
+  // loadable CUDA image.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view name, ByteView image) = 0;
-  // A kernel that some store holds, by its key on any target, or by the name of one of its functions or of
-  // its image, to which "@" and the beginning of a pin may be added. invalid_argument lists the kernels where
-  // it is several.
+  // Prepares a kernel in a store by its key, for any target, or by the name of one of its functions
+  // or of its image. "@" and the beginning of a pin may follow. Returns an error (invalid_argument)
+  // that lists the kernels if several match.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view key_or_name) = 0;
 
-  // The function to launch on a device. `entry_point` empty: the kernel's first. With compile = never, and of
-  // kernels without a template, a miss is not_found and says what was looked for and where.
+  // Returns the function to launch on a device. An empty `entry_point` means the kernel's first.
+  // With compile = never, or without a template, a miss is not_found and lists the lookups.
   virtual Result<Function> function(const KernelSpec& spec, int device,
                                     std::string_view entry_point = {}) = 0;
-  // The same without resolving again: the path for every launch. A hit neither allocates nor waits for
-  // anybody who builds or loads; whether it is still what would be built today is not asked (see release()).
-  // invalid_argument for a kernel that another Runtime prepared.
+  // Does the same for a prepared kernel: the path for every launch. A hit does not allocate and
+  // does not wait for builds or loads of other threads. It does not check whether the build is
+  // still current (see release()). Returns an error (invalid_argument) for a kernel that another
+  // Runtime prepared.
   virtual Result<Function> function(const PreparedKernel& kernel, int device,
                                     std::string_view entry_point = {}) = 0;
 
-  // The verified image for one exact target, without a device: found in a store, or compiled and kept.
-  // nullopt: a miss of what may not or cannot be compiled. PTX is only ever asked for here (to prebuild it);
-  // function() finds it where it lies.
+  // Returns the verified image for one exact target, without a device: from a store, or compiled
+  // and kept. Returns nullopt if no build exists and compiling is disabled or impossible. PTX is
+  // requested only here, to prebuild it; function() finds it in the stores.
   virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target,
                                                   ImageKind kind = ImageKind::cubin) = 0;
 
-  // What function() would do for a device of this capability, and why: of every build that some store holds.
-  // Needs no driver; compiles and loads nothing. invalid_argument for a kernel that another Runtime prepared.
+  // Returns what function() would do for a device of this capability, and why, with every build in
+  // the stores. Needs no driver. Compiles and loads nothing. Returns an error (invalid_argument)
+  // for a kernel that another Runtime prepared.
   virtual Result<KernelExplanation> explain(const PreparedKernel& kernel, ComputeCapability device) = 0;
-  // The rows of the attention kernels that function() would find for a device of this capability; what has
-  // yet to be compiled is not among them. A store that cannot answer is an error: a list is complete.
+  // Returns the rows of the attention kernels that function() would find for a device of this
+  // capability, without kernels that are not compiled yet. The list is complete: a store that fails
+  // is an error.
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
-  // How a build stands today: what is stale or foreign function() never takes. An error where nothing can
-  // tell: a header that cannot be read.
-  // It is asked of no device: only `record`, `standing` and `verdict` are said.
+  // Returns whether function() would use this build now. Stale and foreign builds are never used.
+  // Sets only `record`, `standing` and `verdict`, because no device is given. Returns an error if
+  // the status cannot be determined, for example because a header cannot be read.
   virtual Result<ExplainedBuild> standing(std::shared_ptr<const CubinRecord> record) = 0;
 
-  // Forgets the functions of a kernel on a device, so that the next request looks beyond the process cache:
-  // for a header that was edited, say. The module is unloaded when the last Function handed out is gone.
-  // False when there was nothing to forget.
+  // Removes the functions of a kernel on a device from the process cache, so that the next request
+  // looks in the stores, for example after a header was edited. The module is unloaded when its
+  // last Function is destroyed. Returns false if nothing was cached.
   virtual bool release(const PreparedKernel& kernel, int device) = 0;
 
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
-  // NVRTC, found; unavailable, with the places searched, when there is none.
+  // Returns the compiler. Returns unavailable, with the searched locations, if NVRTC was not found.
   virtual Result<std::shared_ptr<Compiler>> compiler() = 0;
   // Returns whether a missing kernel can be compiled: the policy allows it and NVRTC was found.
   virtual bool can_compile() = 0;

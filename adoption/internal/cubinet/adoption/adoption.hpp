@@ -11,45 +11,47 @@
 
 namespace cubinet {
 
-// An entry that is not taken, or not put, and why not.
+// An entry that is not adopted or not materialised, and the reason.
 struct LeftOut {
-  std::string entry;  // as the tool calls it
+  std::string entry;  // the tool's name of the entry
   std::string reason;
 };
 
 struct AdoptionReport {
-  std::string tool;           // whose cache it is: "triton", "deepjit", "cuda.core"
-  CubinRecords adopted;       // that the store did not have before
-  std::uint64_t present = 0;  // that it had, byte for byte
+  std::string tool;           // the tool that owns the cache: "triton", "deepjit", "cuda.core"
+  CubinRecords adopted;       // new in the store
+  std::uint64_t present = 0;  // entries that the store had already, byte for byte
   std::vector<LeftOut> left_out;
 };
 
-// Takes the entries of another compiler's cache into a store, each as one image of ImageKind::cache_entry
-// under what its tool, the tool's version and its name there are (docs/adoption.md). An earlier adoption of
-// the same entry with other bytes goes. Follows no symbolic link below `folder`. `version`: the tool's, for
-// what its files do not tell; empty: such entries are left out. not_found where the folder is no cache that
-// is known.
+// Adopts the entries of another compiler's cache into a store. Each becomes one image of
+// ImageKind::cache_entry, identified by its tool, the tool's version and its name in the cache
+// (docs/adoption.md). Replaces an earlier adoption of the same entry with other bytes. Follows no
+// symbolic link below `folder`. `version` is the tool's version for entries whose files do not
+// state it; if it is empty, such entries are left out. Returns not_found if the folder is not a
+// known cache.
 Result<AdoptionReport> adopt_cache(WritableStore& store, const std::string& folder,
                                    const std::string& version);
 
 struct MaterializeRequest {
   std::string tool;     // "triton", "deepjit", "cuda.core"
-  std::string version;  // of the tool that is to find them
+  std::string version;  // version of the tool that will read the entries
   ComputeCapability device;
-  std::string folder;  // where it looks; made where it is missing
-  // What runs on the host is put as well: somebody who is trusted has signed what the store holds.
+  std::string folder;  // The folder that the tool reads. Created if it is missing.
+  // If true, host code is written too. The policy of the store must then have required trusted
+  // signatures.
   bool host_code = false;
 };
 
 struct MaterializeReport {
   std::vector<std::string> written;  // entries
-  std::uint64_t present = 0;         // that lay there, byte for byte
-  std::vector<LeftOut> left_out;     // of this tool's
+  std::uint64_t present = 0;         // entries that existed already, byte for byte
+  std::vector<LeftOut> left_out;     // entries of this tool
 };
 
-// Puts those entries of a tool that it would take on such a device into the folder where it looks: files that
-// nobody may write, in folders that the tool may. Each entry appears as a whole or not at all, and none takes
-// the place of another. invalid_argument for a tool that is not known.
+// Writes the entries that a tool would use on this device into the folder that it reads. Files are
+// read-only; the tool may write to the folders. Each entry appears as a whole, and none replaces
+// another. Returns an error (invalid_argument) for an unknown tool.
 Result<MaterializeReport> materialize_cache(Store& store, const MaterializeRequest& request);
 
 }  // namespace cubinet

@@ -10,13 +10,13 @@
 
 namespace cubinet {
 
-// A folder of published cubins, as it lies on the disk; nothing in it has been opened. All names are relative
+// A folder of published cubins on the disk. Nothing in it has been opened. All names are relative
 // to it and ascending.
 struct ArtifactFolder {
   std::filesystem::path path;           // absolute, without symbolic links
-  bool has_checksums = false;           // a file checksums.txt
+  bool has_checksums = false;           // true if there is a checksums.txt
   std::vector<std::string> headers;     // metadata headers: *MetaInfo.h
-  std::vector<std::string> cubins;      // *.cubin, whatever they are
+  std::vector<std::string> cubins;      // *.cubin, with any content
   std::vector<std::string> lock_files;  // *.lock
 };
 
@@ -30,18 +30,19 @@ struct ArtifactFolders {
   std::vector<UnreadableFolder> unreadable;
 };
 
-// The name of a folder's list of digests.
+// The file name of a folder's list of digests.
 inline constexpr const char* kChecksumsName = "checksums.txt";
 
-// Whether a file of this name is a metadata header. Published ones differ in the case of a letter:
+// Returns whether a file of this name is a metadata header. Published names differ in case:
 // flashInferMetaInfo.h, flashinferMetaInfo.h.
 bool is_metadata_header(std::string_view name);
 
-// The artifact folders at and below `root`. A folder is one when it holds a checksums.txt, a metadata header
-// (in itself or in its folder include/) or, outside of every other one, cubins; what lies in its sub-folders
-// is part of it unless they are artifact folders themselves. Symbolic links to folders are not followed below
-// `root`, so there are no loops; links to files are named like files. not_found when there is no `root`,
-// invalid_argument when it is no folder, io when it cannot be read.
+// Returns the artifact folders at and below `root`. A folder is one if it contains a checksums.txt,
+// a metadata header (directly or in include/) or, outside of any other artifact folder, cubins. Its
+// subfolders are part of it unless they are artifact folders themselves. Symbolic links to folders
+// are not followed below `root`, so there are no loops. Links to files are listed like files.
+// Returns not_found if `root` does not exist, invalid_argument if it is not a folder, io if it
+// cannot be read.
 Result<ArtifactFolders> find_artifact_folders(const std::filesystem::path& root);
 
 }  // namespace cubinet

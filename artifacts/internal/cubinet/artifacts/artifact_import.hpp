@@ -15,24 +15,24 @@
 
 namespace cubinet {
 
-// What an import may have to say of a file or row. docs/import.md explains each.
+// A kind of finding about a file or row. docs/import.md explains each.
 enum class ArtifactFindingKind : std::uint8_t {
-  missing,   // a list or row names a cubin, or a list a header, that is not there
-  extra,     // a cubin is there that neither a list nor a row names
-  damaged,   // the bytes are not those of the digest, are no cubin, or cannot be read
+  missing,   // a list or row names a cubin, or a list names a header, that does not exist
+  extra,     // a cubin exists that neither a list nor a row names
+  damaged,   // the bytes do not match the digest, are not a cubin, or cannot be read
   conflict,  // metadata contradicts the cubin, its name, a list or other metadata
-  ignored,   // lock files, and listed files that are neither cubins nor headers and are not there
+  ignored,   // lock files, and missing listed files that are neither cubins nor headers
 };
 inline constexpr std::size_t kArtifactFindingKinds = 5;
 std::string_view to_string(ArtifactFindingKind kind);  // "missing"
 
 struct ArtifactFinding {
-  std::string name;  // of the file, relative to its folder
+  std::string name;  // relative to its folder
   std::string reason;
   std::filesystem::path folder;
 };
 
-// All are counted, the first are kept.
+// The number of findings that are kept. All are counted.
 inline constexpr std::size_t kMaximumListedFindings = 20;
 struct ArtifactFindings {
   std::uint64_t count = 0;
@@ -42,60 +42,63 @@ struct ArtifactFindings {
 };
 
 struct ArtifactCounts {
-  std::uint64_t rows = 0;    // attention rows that are in
-  std::uint64_t plain = 0;   // kernels that are in by name only
-  std::uint64_t cubins = 0;  // files that are in
-  std::uint64_t bytes = 0;   // of those
-  std::uint64_t read = 0;    // files that were read; the others were known from an earlier import
+  std::uint64_t rows = 0;    // imported attention rows
+  std::uint64_t plain = 0;   // kernels imported by name only
+  std::uint64_t cubins = 0;  // imported files
+  std::uint64_t bytes = 0;   // bytes of the imported files
+  std::uint64_t read = 0;    // Files that were read. The others were known from an earlier import.
   std::map<std::string, std::uint64_t> targets;      // rows by the target that they state
   std::map<std::string, std::uint64_t> elf_targets;  // cubins by the target that their ELF states
   std::array<ArtifactFindings, kArtifactFindingKinds> findings;
-  // Kernels whose name does not follow the grammar of published names: they are in, their name is unchecked.
+  // Imported kernels whose name does not follow the grammar of published names, so it was not
+  // checked.
   std::uint64_t unchecked_names = 0;
 
   const ArtifactFindings& of(ArtifactFindingKind kind) const {
     return findings[static_cast<std::size_t>(kind)];
   }
-  // Nothing is damaged, missing or in conflict.
+  // Returns whether nothing is damaged, missing or in conflict.
   bool sound() const;
   void add(const ArtifactCounts& other);
 };
 
 struct ArtifactFolderReport {
   std::filesystem::path folder;
-  std::uint64_t number = 0;  // under which it is pinned; 0: nothing in it is of use, or it was interrupted
+  // The number that it is pinned under. 0: nothing in it is usable, or the import was interrupted.
+  std::uint64_t number = 0;
   ArtifactCounts counts;
 };
 
 struct ArtifactImportReport {
   std::vector<ArtifactFolderReport> folders;
   ArtifactCounts total;
-  std::uint64_t specifications = 0;  // distinct attention rows less their targets
-  bool interrupted = false;          // the folder that was being read is not in; a next import goes on there
+  std::uint64_t specifications = 0;  // distinct attention rows without their targets
+  // If true, the current folder was not imported. The next import continues there.
+  bool interrupted = false;
 };
 
 struct ArtifactImportOptions {
   ArtifactPlacement placement = ArtifactPlacement::in_place;
-  bool read_all = false;  // also what is known from an earlier import
-  // Performs work(0) … work(count - 1), each once, in any order and from any number of threads, unless
-  // cancelled; a piece answers with a line for people. Absent: one after the other.
+  bool read_all = false;  // if true, files known from an earlier import are read too
+  // Performs work(0) … work(count - 1), each once, in any order and on any number of threads,
+  // unless cancelled. Each returns a line for people. Empty: one after the other.
   std::function<void(const std::filesystem::path& folder, std::size_t count,
                      const std::function<std::string(std::size_t)>& work)>
       run;
-  std::function<bool()> cancelled;  // asked between pieces; from any thread
+  std::function<bool()> cancelled;  // called between pieces, from any thread
   std::size_t files_a_piece = 256;
   LogSink log;
 };
 
-// Imports the artifact folder `root`, or every one below it: each file is read once, its digest compared with
-// the list's and the row's, its ELF with the row's target and function, the row's name with its columns. What
-// is good is published to `imports`, a folder at a time; what is not is left out and reported. Where
-// something of a folder could not be read, or the header that an earlier import's rows came from is lost,
-// that import stays as it is and is what is counted; the findings say so.
+// Imports the artifact folder `root`, or every one below it. Each file is read once. Its digest is
+// compared with the list and the row, its ELF with the row's target and function, and the row's
+// name with its columns. Valid entries are published to `imports`, a folder at a time. Others are
+// left out and reported. If a part of a folder could not be read, or the header of an earlier
+// import's rows is lost, the earlier import stays and is counted, and the findings say so.
 //
-// not_found for a path that is not there, invalid_argument for one that holds no artifact folder, the store's
-// errors. Findings are no errors. What was verified is remembered in the store while it goes on: an import
-// that is cancelled or killed loses no more than the last second's work.
+// Returns not_found if the path does not exist, invalid_argument if it contains no artifact folder,
+// or an error of the store. Findings are not errors. Verified files are saved in the store during
+// the import, so a cancelled or killed import loses at most the last second's work.
 Result<ArtifactImportReport> import_artifacts(const std::filesystem::path& root,
                                               const ArtifactImportOptions& options, Imports& imports);
 

@@ -20,14 +20,15 @@ struct ChecksumEntry {
   friend bool operator==(const ChecksumEntry&, const ChecksumEntry&) = default;
 };
 
-// Reads `<64 hex digits>  <relative file>` lines, as sha256sum writes them (" *" of its binary mode, "./" and
-// CR LF included; blank lines are skipped). In the order of the text. Any bytes give entries or an error that
-// names the line: corruption for what is no such line, untrusted for a name that leads out of the folder,
-// corruption for two digests of one name.
+// Reads lines `<64 hex digits>  <relative file>` in the format of sha256sum, including " *" of its
+// binary mode, "./" and CR LF. Skips blank lines and keeps the order. Accepts any bytes. Errors
+// name the line: corruption for a malformed line or two digests of one name, untrusted for a name
+// that leaves the folder.
 Result<std::vector<ChecksumEntry>> read_checksums(std::string_view text);
 
-// Why a name from outside may not be joined to a folder's path: it is absolute, has an empty part, "." or
-// "..", a control character, or is longer than a path may be. Empty where it may.
+// Returns the reason why an external name must not be joined to a folder's path: it is absolute,
+// has an empty part, "." or "..", or a control character, or exceeds the length of a path. Empty:
+// it may be joined.
 std::string_view why_not_within(std::string_view name);
 
 }  // namespace cubinet

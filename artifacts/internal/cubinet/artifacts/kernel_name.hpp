@@ -9,22 +9,25 @@
 
 namespace cubinet {
 
-// Published attention kernels say in their name what they are:
+// The names of published attention kernels describe them:
 //
-//   fmhaSm<arch>Kernel_ <types> <dims> <layout> <mask> [<sparse>] [P<page> | Paged] [MultiCtasKv[Cga |
-//   GmemSep]]
+//   fmhaSm<arch>Kernel_ <types> <dims> <layout> <mask> [<sparse>] [P<page> | Paged]
+//     [MultiCtasKv[Cga | GmemSep]]
 //     VarSeq [SkipsSoftmax] Q<tile>Kv<tile or step> [SageQ<n>] [SageK<n>] [SageP<n>] [SageV<n>]
 //     Static | Persistent [2Cta] [Grouped] Context | SwapsAbForGen | KeepsAbForGen
 //
-// The name is a cross-check of a row's columns and nothing is selected by it: the columns are what counts.
+// The name only cross-checks the columns of a row. Selection uses the columns.
 struct NameCheck {
-  bool understood = false;                   // the name follows the grammar; otherwise nothing was compared
-  std::optional<std::string> contradiction;  // the first difference: "its name says page 32, the row 64"
+  // True if the name follows the grammar. Otherwise nothing was compared.
+  bool understood = false;
+  // the first difference, for example "its name says page 32, the row 64"
+  std::optional<std::string> contradiction;
 };
 
-// Not contradictions: a generation kernel that keeps "Dense" where the row says causal; the number after
-// "Kv", which is the tile in most names and the step in some; "MultiCtasKv" alone for either way through
-// global memory; a paged row of any page size whose name has no page.
+// Compares a row's name with its columns. The following are not contradictions: "Dense" in the name
+// of a generation kernel whose row is causal; the number after "Kv", which is the tile in most
+// names and the step in some; "MultiCtasKv" alone for either reduction through global memory; a
+// paged row of any page size without a page in the name.
 NameCheck check_kernel_name(const KernelRow& row);
 
 }  // namespace cubinet

@@ -18,72 +18,74 @@ namespace cubinet {
 inline constexpr std::string_view kTemplatesBackend = "templates";
 inline constexpr std::string_view kPublishedBackend = "published";
 
-// A row that is almost what was wanted.
+// A row that differs from the requested one in a few values.
 struct NearMiss {
   std::shared_ptr<const KernelRow> row;  // keeps its table alive
-  bool runs_here = false;                // its target runs on the device
+  bool runs_here = false;                // true if its target runs on the device
   KernelSelector wanted;
 
-  // "fmha… (sm_100f): tokens_per_page 32 instead of 48; sm_100f code runs …", the rule of
-  // why_not_on
+  // Returns, for example, "fmha… (sm_100f): tokens_per_page 32 instead of 48; sm_100f code runs …".
+  // The second part is the rule of why_not_on.
   std::string to_string(ComputeCapability device) const;
 };
 
-// The rows with the fewest differences from `wanted`, those for other devices behind equals that run here.
-// Looks at every row of the table.
+// Returns the rows with the fewest differences from `wanted`. Among equals, rows that run on the
+// device come first. Reads every row of the table.
 std::vector<NearMiss> nearest_rows(const KernelIndex& index, const KernelSelector& wanted, std::size_t limit);
 
-// Why a backend does not serve a problem.
+// The reason why a backend does not serve a problem.
 struct BackendDecline {
   std::string backend;
-  std::string reason;              // one sentence that names what is lacking
-  std::vector<std::string> trace;  // what was looked for, where the request asks for it
-  std::vector<NearMiss> nearest;   // the same
+  std::string reason;  // one sentence that names the missing feature
+  // The lookups that were made. Filled if the request asks for an explanation.
+  std::vector<std::string> trace;
+  std::vector<NearMiss> nearest;  // filled under the same condition
 };
 
 using Consideration = std::variant<AttentionPlan, BackendDecline>;
 
-// An implementation of the operation. Immutable and thread-safe. Everything that it needs to know stands in
-// the request: the same request gives the same answer.
+// An implementation of the operation. Immutable and thread-safe. The answer depends on the request
+// alone: equal requests give equal answers.
 class AttentionBackend : public std::enable_shared_from_this<AttentionBackend> {
  public:
   virtual ~AttentionBackend() = default;
   virtual std::string_view name() const = 0;
-  // REQUIRES: check_problem and check_device hold. A backend that would ignore a part of the problem (its
-  // mask, its sinks) declines. An error is a failure, not a decline. `request` and `backend` of the plan are
-  // filled in by the caller.
+  // Plans the problem or declines it. A backend that would ignore a part of the problem (its mask,
+  // its sinks) must decline. An error is a failure, not a decline. The caller fills in `request`
+  // and `backend` of the plan. REQUIRES: check_problem and check_device hold.
   virtual Result<Consideration> consider(const PlanRequest& request) const = 0;
-  // Other ways in which it might run the problem, as options for consider(), the fastest by the cost model
-  // first: what a tuner measures. REQUIRES: consider() plans it.
+  // Returns other options for consider() with which the backend can run the problem, the fastest by
+  // the cost model first. The tuner measures them. REQUIRES: consider() plans the problem.
   virtual Result<std::vector<PlanOptions>> alternatives(const PlanRequest& /*request*/) const {
     return std::vector<PlanOptions>();
   }
 };
 
-// The order in which `auto` asks the backends, and the reason for it.
+// An order in which `auto` queries the backends, and the reason for it.
 struct BackendRule {
   std::string condition;  // in words
   bool (*applies)(const PlanRequest& request);
-  std::vector<std::string> order;  // names of backends; the others follow as they were added
-  std::string source;              // the measurement or fact behind the order
+  // Names of backends. The others follow in the order of their addition.
+  std::vector<std::string> order;
+  std::string source;  // the measurement or fact behind the order
 };
 
-// The backends that there are, by name, and the rules of their order. Const use is thread-safe.
+// The registered backends by name, and the rules of their order. Const use is thread-safe.
 class AttentionBackends {
  public:
-  // Those of the library, with its rules (builtin_backends.cpp).
+  // Returns the library's backends with its rules (builtin_backends.cpp).
   static Result<AttentionBackends> builtin();
 
-  // invalid_argument when the name is taken, or `auto`.
+  // Returns an error (invalid_argument) if the name is taken or is `auto`.
   Result<void> add(std::shared_ptr<const AttentionBackend> backend);
-  // Goes before the rules that are there: the first that applies decides.
+  // Inserts the rule before the existing ones. The first rule that applies decides.
   void add_rule(BackendRule rule);
 
-  const AttentionBackend* find(std::string_view name) const;  // null when there is none
+  const AttentionBackend* find(std::string_view name) const;  // null if there is none
   std::vector<std::string> names() const;
   const std::vector<BackendRule>& rules() const { return rules_; }
-  const BackendRule* rule_for(const PlanRequest& request) const;  // null when none applies
-  // The whole order: the rule's (which may be null), then the others.
+  const BackendRule* rule_for(const PlanRequest& request) const;  // null if none applies
+  // Returns the whole order: the backends of the rule, which may be null, then the others.
   std::vector<std::shared_ptr<const AttentionBackend>> order_of(const BackendRule* rule) const;
 
  private:
@@ -91,27 +93,29 @@ class AttentionBackends {
   std::vector<BackendRule> rules_;
 };
 
-// What was asked for, and what is used. The request is never changed: resolve again for the next problem.
+// The request and the chosen plan. The request is never changed: resolve again for the next
+// problem.
 struct AttentionResolution {
   std::string requested;
   bool launches = true;
-  std::string order;                                 // where the order of the backends comes from
-  std::vector<BackendDecline> declined;              // in the order in which they were asked
-  std::optional<AttentionPlan> plan = std::nullopt;  // nullopt: all of them declined
+  std::string order;                                 // the source of the order of the backends
+  std::vector<BackendDecline> declined;              // in the order in which they were queried
+  std::optional<AttentionPlan> plan = std::nullopt;  // nullopt: every backend declined
 
-  // REQUIRES: !plan. unsupported; quotes every backend's reason.
+  // Returns unsupported and quotes the reason of every backend. REQUIRES: !plan.
   Error error() const;
 };
 
-// Asks the backends and keeps every answer: that all decline is one. A backend that was named is asked alone:
-// what it declines is never silently done by another. Pure: no driver, no file. invalid_argument for a name
-// that is no backend, a problem that makes no sense, or kernels of another device.
+// Queries the backends and keeps every answer. It succeeds even if every backend declines. If the
+// options name a backend, only that one is queried: no other backend replaces it. Pure: uses no
+// driver and no file. Returns an error (invalid_argument) for an unknown backend, an invalid
+// problem, or kernels of another device.
 Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, const DeviceFacts& device,
                                               const AvailableKernels& kernels,
                                               const AttentionBackends& backends,
                                               const PlanOptions& options = {});
 
-// The same, and an error when no backend is left.
+// Does the same and returns an error if no backend serves the problem.
 Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const DeviceFacts& device,
                                      const AvailableKernels& kernels, const AttentionBackends& backends,
                                      const PlanOptions& options = {});

@@ -9,10 +9,11 @@
 
 namespace cubinet {
 
-// A kernel at work on a problem, as far as its time depends on it. Counts of blocks may pass 2^63 where a
-// grid that CUDA would refuse is still compared with others.
+// A kernel running a problem, reduced to the values that its time depends on. Counts of CTAs are
+// doubles because they may exceed 2^63: a grid that CUDA would refuse is still compared with
+// others.
 struct KernelWork {
-  std::string_view implementation;  // whose kernel: KernelRow::implementation
+  std::string_view implementation;  // KernelRow::implementation
   ComputeCapability device;
   std::uint32_t multiprocessors = 1;
   std::uint32_t blocks_per_multiprocessor = 1;
@@ -27,25 +28,27 @@ struct KernelWork {
   double empty_blocks = 0;           // that find none: splits which a short sequence does not use
   double bytes = 0;                  // of K and V, all blocks together
   double largest_block_bytes = 0;
-  double pieces = 1;      // tiles of which the busiest block has a part
-  double ring_bytes = 0;  // what one block keeps under way
+  double pieces = 1;      // tiles of which the busiest CTA computes a part
+  double ring_bytes = 0;  // bytes that one CTA keeps in flight
 };
 
-// What a kernel takes. Comparable between kernels of one implementation on one device; no promise.
+// The estimated time of a kernel. Comparable between kernels of one implementation on one device;
+// not a prediction.
 struct KernelCost {
   double time = 0;
-  bool in_microseconds = false;  // otherwise in a unit of the implementation's own
+  bool in_microseconds = false;  // if false, the unit is the implementation's own
 };
 
-// What kernels take on a device: every choice between tiles and splits asks it. Immutable and thread-safe.
+// An estimate of the time of kernels on a device. Every choice between tiles and splits queries it.
+// Immutable and thread-safe.
 class CostModel {
  public:
   virtual ~CostModel() = default;
   virtual KernelCost cost(const KernelWork& work) const = 0;
 };
 
-// The library's: a table for each implementation, with a row for each device that was measured
-// (cost_model.cpp); a device without a row takes the nearest one's. Never null.
+// Returns the library's cost model. It has a table for each implementation, with a row for each
+// measured device (cost_model.cpp). A device without a row uses the nearest one's. Never null.
 std::shared_ptr<const CostModel> default_cost_model();
 
 }  // namespace cubinet

@@ -19,11 +19,11 @@ struct DeviceFacts {
   // Dynamic shared memory that a block may opt in to, in bytes; 0: the capability's limit.
   std::uint32_t maximum_shared_bytes = 0;
 
-  // Returns the facts of a device that a driver has described.
+  // Returns the facts of a device from the properties that a driver reported.
   static DeviceFacts of(const DeviceProperties& device);
-  // Returns the facts of a device by its name ("sm_103" or "10.3") and multiprocessor count, without a
-  // driver. A count of 0 means the usual one (usual_devices). invalid_argument for other names, and where no
-  // usual count is known.
+  // Returns the facts of a device by its name ("sm_103" or "10.3") and SM count, without a driver.
+  // A count of 0 means the usual count (usual_devices). Returns an error (invalid_argument) for
+  // other names, or if no usual count is known.
   static Result<DeviceFacts> named(std::string_view name, std::uint32_t sm_count = 0);
 
   std::uint32_t shared_limit() const {
@@ -31,10 +31,11 @@ struct DeviceFacts {
   }
 };
 
-// Returns the devices whose count DeviceFacts::named knows: "8.0 (A100), 9.0 (H100 and H200, SXM), …".
+// Returns the devices whose SM count DeviceFacts::named knows: "8.0 (A100), 9.0 (H100 and H200,
+// SXM), …".
 std::string usual_devices();
 
-// invalid_argument for facts that no device has.
+// Returns an error (invalid_argument) for facts that no device has.
 Result<void> check_device(const DeviceFacts& device);
 
 }  // namespace cubinet

@@ -10,26 +10,32 @@
 
 namespace cubinet {
 
-// Attention over one part of the KV (a prefix that sequences share, a device's own tokens) and over the rest,
-// brought together by their log-sum-exps: with m the larger one,
-//   o = (e^(lse1 - m) o1 + e^(lse2 - m) o2) / (e^(lse1 - m) + e^(lse2 - m)),  lse = m + ln(the same sum).
-// A part whose log-sum-exp is -infinity has no weight, whatever its O holds, NaN included; a row of two such
-// parts is 0, its log-sum-exp -infinity. Sinks belong to one of the parts.
+// A kernel that merges two partial attention results by their log-sum-exps: attention over one part
+// of the KV (a shared prefix, the tokens of one device) and over the rest. With m the larger
+// log-sum-exp:
 //
-// Bound to one device. A cheap handle, immutable and thread-safe; it keeps its module loaded, and a CUDA
-// graph of its runs needs it, or a copy, for as long as it is launched.
+//   o = (e^(lse1 - m) o1 + e^(lse2 - m) o2) / (e^(lse1 - m) + e^(lse2 - m))
+//   lse = m + ln(e^(lse1 - m) + e^(lse2 - m))
+//
+// A part whose log-sum-exp is -infinity has no weight, whatever its O contains, NaN included. If
+// both are -infinity, the row is 0 and its log-sum-exp is -infinity. Only one of the parts may
+// include the sinks.
+//
+// Bound to one device. A cheap handle, immutable and thread-safe. It keeps its module loaded. A
+// CUDA graph of its runs needs the handle, or a copy, for as long as the graph is launched.
 class AttentionMerge {
  public:
   struct Problem {
     std::uint32_t heads = 1;                // query heads
-    std::uint32_t head_dim = 128;           // columns of O: a multiple of 8
-    DataType data_type = DataType::bf16;    // of O of both parts: bf16, fp16 or fp32
-    DataType data_type_o = DataType::bf16;  // of the merged O: one of these or e4m3
-    double output_scale = 1;                // of the merged O
+    std::uint32_t head_dim = 128;           // columns of O, a multiple of 8
+    DataType data_type = DataType::bf16;    // the type of O of both parts: bf16, fp16 or fp32
+    DataType data_type_o = DataType::bf16;  // the type of the merged O: bf16, fp16, fp32 or e4m3
+    double output_scale = 1;                // applied to the merged O
     bool starts_early = false;              // PlanOptions::starts_early
   };
-  // o: [tokens, heads, head_dim], its first stride not looked at, as with AttentionProblem::ragged_q. lse:
-  // [tokens, heads] fp32, natural logarithm, contiguous. Aligned as AttentionTensors are.
+  // `o` [tokens, heads, head_dim]; its first stride is ignored, as with AttentionProblem::ragged_q.
+  // `lse` [tokens, heads], fp32, natural logarithm, contiguous. Alignments are those of
+  // AttentionTensors.
   struct Part {
     DeviceTensor o;
     DeviceTensor lse;
@@ -37,18 +43,19 @@ class AttentionMerge {
   struct Tensors {
     Part first;
     Part second;
-    // O and LSE may each be first's or second's, of the same type and strides, else share no memory with
-    // either or with each other. lse: address 0, not wanted.
+    // The merged O and LSE may each be those of `first` or `second` if types and strides are equal.
+    // Otherwise they share no memory with either part or with each other. An `lse` of address 0 is
+    // not written.
     Part merged;
   };
 
-  // Finds and loads the kernel, compiling it if it has to be. invalid_argument that names the field of the
-  // problem and what it may be; else the Runtime's errors.
+  // Finds and loads the kernel and compiles it if necessary. Returns an error (invalid_argument)
+  // that names the field of the problem and its allowed values, or an error of the Runtime.
   static Result<AttentionMerge> bind(Runtime& runtime, const Problem& problem, int device);
 
-  // Launches one kernel and does nothing else, as BoundAttention::run: it may be captured. No tokens: nothing
-  // is launched. invalid_argument names a tensor whose address, size, stride or alignment does not fit, and
-  // what would.
+  // Launches one kernel and does nothing else, like BoundAttention::run, so it may be captured.
+  // Launches nothing if `tokens` is 0. Returns an error (invalid_argument) that names a tensor with
+  // a wrong address, size, stride or alignment, and the required value.
   Result<void> run(const Tensors& tensors, std::uint32_t tokens, CUstream stream) const;
 
  private:

@@ -7,28 +7,29 @@
 
 namespace cubinet {
 
-// Plans attention problems for one device: with the rows and measurements that a Runtime's stores hold, the
-// library's backends and, if nothing can be compiled, only with builds that exist. A snapshot of the stores:
-// a kernel that is compiled later counts as yet to be compiled, which changes no result. Const use is
-// thread-safe.
+// A planner of attention problems for one device. It uses the rows and measurements of a Runtime's
+// stores and the library's backends. If nothing can be compiled, it uses existing builds only. It
+// is a snapshot of the stores: a kernel that is compiled later counts as not yet compiled, which
+// changes no result. Const use is thread-safe.
 class AttentionPlanner {
  public:
-  // Reads the rows. Measurements are used if `device_name` is the name that they were taken under
+  // Reads the rows. Measurements are used if they were taken under `device_name`
   // (DeviceProperties::name). Returns the errors of Runtime::rows().
   static Result<AttentionPlanner> create(Runtime& runtime, const DeviceFacts& device,
                                          std::string_view device_name = {});
-  // The same for a device that a driver has described.
+  // Does the same for a device whose properties a driver reported.
   static Result<AttentionPlanner> create(Runtime& runtime, const DeviceProperties& device);
-  // Plans with rows that the caller has; `may_compile`: whether other kernels can be compiled.
+  // Plans with the caller's rows. If `may_compile` is true, other kernels can be compiled.
   static Result<AttentionPlanner> over(const DeviceRows& rows, const DeviceFacts& device,
                                        std::string_view device_name = {}, bool may_compile = true);
 
-  // Returns the backend's plan, or the reason of each backend that declines. If nothing can be compiled, a
-  // plan that would need it is replaced by one that uses existing builds, if there is one.
+  // Returns the plan of a backend, or the reason of each backend that declines. If nothing can be
+  // compiled, a plan that needs compilation is replaced by one that uses existing builds, if there
+  // is one.
   Result<AttentionResolution> resolve(const AttentionProblem& problem, PlanOptions options = {}) const;
-  // Returns the plan. unsupported if no backend serves the problem.
+  // Returns the plan. Returns an error (unsupported) if no backend serves the problem.
   Result<AttentionPlan> plan(const AttentionProblem& problem, PlanOptions options = {}) const;
-  // Returns the request that backends and the tuner decide from.
+  // Returns the request on which the backends and the tuner decide.
   PlanRequest request(const AttentionProblem& problem, PlanOptions options = {}) const;
 
   const DeviceFacts& device() const { return device_; }

@@ -9,26 +9,26 @@
 
 namespace cubinet {
 
-// REQUIRES: bf16, fp16 or e4m3. To nearest even; what is beyond the range of e4m3, which has no infinity,
-// becomes its largest.
+// Convert between floats and elements. Rounds to nearest even. e4m3 has no infinity: values beyond
+// its range become its largest value. REQUIRES: bf16, fp16 or e4m3.
 float to_float(std::uint16_t bits, DataType type);
 std::uint16_t from_float(float value, DataType type);
 
-// Of as many elements as there are values.
+// Converts all elements. REQUIRES: as many elements as values.
 void to_doubles(std::span<const std::uint16_t> elements, DataType type, std::span<double> values);
 
-// Elements as kernels read them.
+// Returns the elements in the format that kernels read.
 Bytes packed_elements(std::span<const std::uint16_t> elements, DataType type);
-// The same into memory that is as large.
+// Writes them to memory of the same size.
 void pack_elements(std::span<const std::uint16_t> elements, DataType type, std::span<std::byte> packed);
 
-// One of them back, of an output that a kernel has stored; fp32 too.
+// Returns one element of an output as stored by a kernel. fp32 is allowed too.
 double stored_element(ByteView bytes, std::size_t index, DataType type);
 
 enum class LengthPattern {
   uniform,  // every sequence has kv_len tokens
-  // The first kv_len, the second (of two and more) empty, the others beside the borders of pages and
-  // tiles, from both ends of what is allowed.
+  // The first sequence has kv_len tokens and the second, if any, is empty. The others end next to
+  // the borders of pages and tiles, at both ends of the allowed range.
   borders,
 };
 

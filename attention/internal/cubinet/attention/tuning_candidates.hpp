@@ -18,7 +18,7 @@ Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
                                                      const AttentionBackends& backends,
                                                      std::size_t most_kernels = 12);
 
-// Which build of a template: its interface version and a digest of its text and headers.
+// Returns the version of a template: its interface version and a digest of its text and headers.
 std::string version_of(const KernelTemplate& kernel_template);
 
 }  // namespace cubinet

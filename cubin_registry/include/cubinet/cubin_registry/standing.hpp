@@ -5,13 +5,14 @@
 
 namespace cubinet {
 
-// How a build stands among those of its target, best first.
+// The status of a build compared with others of its target, best first.
 enum class Standing : std::uint8_t {
-  current,    // a local build that would be the same today
-  shipped,    // from a bundle or an imported folder, of the interface version that the template has
-  unchecked,  // a local build of the right interface version where nothing can tell whether it is current
-  stale,      // a local build of another compiler, template text or options
-  foreign,    // of another interface version of the template
+  current,  // a local build that equals the current build
+  shipped,  // from a bundle or an imported folder, with the template's interface version
+  // A local build with the right interface version, for which no current build can be determined.
+  unchecked,
+  stale,    // a local build with another compiler, template text or options
+  foreign,  // built for another interface version of the template
 };
 bool is_usable(Standing standing);  // current, shipped, unchecked
 

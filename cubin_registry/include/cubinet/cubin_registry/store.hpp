@@ -27,8 +27,8 @@ struct StoreDescription {
   std::string why_read_only = {};
 };
 
-// How much a store is good for: look-ups of a kernel, those of them that it had builds for, images that were
-// taken from it, and the bytes that came over a network for all of that.
+// The usage counters of one store: lookups of a kernel, those that found builds, images loaded from
+// it, and bytes received over a network for all of these.
 struct StoreUses {
   std::uint64_t asked = 0;
   std::uint64_t found = 0;
@@ -38,81 +38,83 @@ struct StoreUses {
 
 using CubinRecords = std::vector<std::shared_ptr<const CubinRecord>>;
 
-// A row of the table of kernels and the build that it is of; neither is null. Both are shared with the store
-// that has them.
+// A row of the kernel table and its build. Neither is null. Both are shared with their store.
 struct StoredRow {
   std::shared_ptr<const KernelRow> row;
   std::shared_ptr<const CubinRecord> record;
 };
 using StoredRows = std::vector<StoredRow>;
 
-// A place where cubins lie: this process's memory, a home, a bundle file, an imported folder, a server. Which
-// of its builds is taken is not for a store to say (judge.hpp).
+// A container of cubins: this process's memory, a home, a bundle file, an imported folder, a
+// server. It does not choose between builds (judge.hpp).
 //
-// Thread-safe. Whatever enumerates is complete or fails: an answer never leaves out a build that was
-// published before the call and can be read. A damaged entry is no build: it is told to the log, set aside
-// where the store may do that, and found by `verify`. In a process forked after the store was opened every
-// call but the destructor is unavailable.
+// Thread-safe. A list is complete or an error: it contains every readable build that was published
+// before the call. A damaged entry is not a build. It is logged, quarantined if the store may do
+// that, and found by `verify`. In a process forked after the store was opened, every call except
+// the destructor returns unavailable.
 class Store {
  public:
   virtual ~Store() = default;
 
   virtual const StoreDescription& description() const = 0;
-  // Bytes that came over a network for its answers since it was opened.
+  // Returns the bytes received over a network since it was opened.
   virtual std::uint64_t fetched_bytes() const { return 0; }
-  // Where a build of this store lies, for people: the place, or that of the folder that it was imported from.
+  // Returns the location of a build for messages: the store's, or that of the folder that it was
+  // imported from.
   virtual std::string place_of(const CubinRecord& /*record*/) const { return description().place; }
 
-  // Returns true if a channel is pinned to the bundle of this build. Such a build goes before those of other
-  // bundles. REQUIRES: this store listed the record.
+  // Returns true if a channel is pinned to the bundle of this build. Such a build precedes those of
+  // other bundles. REQUIRES: this store listed the record.
   virtual bool prefers(const CubinRecord& /*record*/) const { return false; }
 
-  // Every build of a kernel, for every target and of every kind, in no order. A miss is an empty list.
+  // Returns every build of a kernel, for every target and of every kind, unordered. A miss is an
+  // empty list.
   virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
-  // Every build whose key is `key`, and every build that has a function of this name (its symbol; of a
-  // source, also as C++ names it) or is of the maker `function` and called so: for those who do not have the
-  // specification.
+  // Return every build with this key, and every build that has a function of this name (its symbol
+  // or, for a source, its C++ name) or is of the maker `function` with this name. For callers
+  // without the specification.
   virtual Result<CubinRecords> find_key(KernelKey key) = 0;
   virtual Result<CubinRecords> find_function(std::string_view name) = 0;
-  // Every build, by maker, name, key, then fingerprint.
+  // Returns every build, ordered by maker, name, key, then fingerprint.
   virtual Result<CubinRecords> list() = 0;
-  // Every attention kernel's row: of compiled and bundled machine code whose template declares one, and of
-  // published kernels. The same object for as long as nothing changes.
+  // Returns the row of every attention kernel: compiled and bundled machine code whose template
+  // declares one, and published kernels. Returns the same object while nothing changes.
   virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
-  // What was measured on devices, for those who plan; empty unless said otherwise.
+  // Returns the measurements on devices for planning. Empty by default.
   virtual Result<TuningTable> tuning() { return TuningTable(); }
-  // The same for those who hand it on or show it: what tuning() passes over is an error here.
+  // Returns the measurements for export or display. An entry that tuning() skips is an error here.
   virtual Result<TuningTable> checked_tuning() { return tuning(); }
-  // The verified image of a build that this store listed; nullopt when it is gone or damaged (which is told
-  // to the log, and set right where the store may).
+  // Returns the verified image of a build that this store listed. Returns nullopt if it is missing
+  // or damaged, which is logged and repaired if the store may do that.
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
 
-  // The next two are what a cache that several nodes share is for. It lists nothing, so that a request asks
-  // it for one thing alone, just before that would be made: the verified build of this identity, kind and
-  // fingerprint. nullopt is a miss.
+  // For build caches shared by several nodes. They cannot be listed: the Runtime queries one exact
+  // build just before compiling it. Returns the verified build of this identity, kind and
+  // fingerprint, or nullopt for a miss.
   virtual Result<std::optional<Cubin>> find_build(const KernelIdentity& /*identity*/, ImageKind /*kind*/,
                                                   const BuildFingerprint& /*fingerprint*/) {
     return std::optional<Cubin>();
   }
-  // A build that was made here, for the others. Returns at once: what becomes of it is told to the log.
+  // Offers a build that was made here to other nodes. Returns at once; the outcome is logged.
   virtual void offer(const Cubin& /*cubin*/) {}
 };
 
-// Something of a store that is not as it should be.
+// A defect of a store.
 struct StoreFinding {
   enum class Kind {
     damaged_cubin,
     missing_cubin,
     damaged_record,
-    unreadable_file,  // just now, or by this build: nothing is said of what it holds
+    // The file cannot be read at the moment or by this build, so its content is unknown.
+    unreadable_file,
     stray_file,
     damaged_index,
     damaged_import,
     damaged_tuning,
-    conflicting_build  // its bytes are not those of the same build that is there
+    conflicting_build  // its bytes differ from those of the same existing build
   };
   Kind kind = Kind::damaged_cubin;
-  std::string file;  // relative to the home; absolute where it is of a bundle, or of a folder used in place
+  std::string file;  // Relative to the home. Absolute for a bundle or a folder used in place.
   std::string reason;
 };
 std::string_view to_string(StoreFinding::Kind kind);
@@ -120,44 +122,46 @@ std::string_view to_string(StoreFinding::Kind kind);
 struct VerifyReport {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
-  std::vector<StoreFinding> findings;  // empty: all is well
-  // What a repair took away: damaged for good, now in quarantine, or entries without an image. What it could
-  // not mend is in `findings`.
+  std::vector<StoreFinding> findings;  // empty: no defects
+  // The entries that a repair removed: damaged ones, now in quarantine, and those without an image.
+  // Defects that it could not repair are in `findings`.
   std::vector<StoreFinding> set_aside = {};
 };
 
-// Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released
-// by destruction, and by the kernel when its owner dies.
+// A lock held while one kernel is built, so that other processes that need it wait and then find
+// it. Released by the destructor, and by the operating system if its owner dies.
 class BuildLock {
  public:
   virtual ~BuildLock() = default;
 };
 
-// A store that takes builds.
+// A store that accepts builds.
 class WritableStore : public Store {
  public:
-  // Makes the build durable, then visible. REQUIRES: the record's digest and size are the image's
-  // (invalid_argument otherwise; checked), and the record could be read back. A build that is there and whole
-  // is left as it is: builds of one identity, kind and fingerprint are interchangeable. A damaged one is
-  // replaced, and so is a bundle's by a local build or by a newer bundle's. An error means that it is not
-  // kept. busy when the store is locked for more than 10 s.
+  // Makes the build durable, then visible. An intact existing build is kept, because builds of one
+  // identity, kind and fingerprint are interchangeable. A damaged one is replaced, and a bundle's
+  // build is replaced by a local build or by that of a newer bundle. If it returns an error, the
+  // build is not kept; busy means that the store was locked for more than 10 s. REQUIRES: the
+  // record's digest and size are the image's (checked: invalid_argument), and the record can be
+  // read back.
   virtual Result<void> publish(const Cubin& cubin) = 0;
-  // Removes builds, and images that nothing else uses; how many of them there were. What else is recorded of
-  // the same build, and would take its place, goes with it. An error leaves those before the failing one
-  // removed.
+  // Removes builds, and images that nothing else uses. Returns the number of removed builds. Also
+  // removes other records of the same builds, which would replace them. After an error, the builds
+  // before the failing one are removed.
   virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
-  // Merges measurements with those that are there: none is lost, whoever adds others at the same time. A
-  // place that keeps none is unsupported; a row that could not be read back is invalid_argument, and nothing
-  // is written.
+  // Merges measurements with the existing ones. Concurrent additions are not lost. Returns
+  // unsupported if the store keeps no measurements, and invalid_argument, without writing, for a
+  // row that could not be read back.
   virtual Result<void> add_tuning(const TuningTable& table);
-  // Waits until nobody else in any process builds this; busy after 10 minutes. The caller looks again before
-  // it builds: those who waited for a build that came all have the lock at once. A place that knows no locks
-  // gives a lock that keeps nobody out; one that has them and refuses is an error.
+  // Waits until no other thread or process builds this; returns busy after 10 minutes. The caller
+  // must look in the store again before it builds, because everyone who waited for a finished build
+  // gets the lock. A store without locks returns a lock that excludes nobody. A store whose lock
+  // fails returns an error.
   virtual Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                             const BuildFingerprint& fingerprint) = 0;
 };
 
-// Builds of this process alone. Keeps every image that it is given until it is destroyed.
+// Returns a store of this process's builds. It keeps every image until it is destroyed.
 std::shared_ptr<WritableStore> make_memory_store();
 
 }  // namespace cubinet

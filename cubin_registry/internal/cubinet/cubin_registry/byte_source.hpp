@@ -15,53 +15,55 @@
 
 namespace cubinet {
 
-// Of a bundle, wherever it lies: no larger root is read or taken from a server.
+// The limit of a bundle's root, on disk and on servers.
 inline constexpr std::uint64_t kMaximumRootBytes = std::uint64_t{64} << 10;
-// It seldom has more.
+// Most roots are smaller.
 inline constexpr std::uint64_t kUsualRootBytes = std::uint64_t{8} << 10;
 
-// A part of the bytes that lie somewhere: of a bundle a page, the dictionary, a frame.
+// A part of a byte source: a page, the dictionary or a frame of a bundle.
 struct BytePart {
   std::uint64_t offset = 0;
   std::uint64_t count = 0;
-  std::optional<Sha256Digest> digest = {};  // of its bytes, where something leads to it by that
-  bool shared = true;  // it leads to several kernels, or holds several: who wants one will want it again
+  std::optional<Sha256Digest> digest = {};  // the digest of its bytes, if another part states it
+  // If true, it leads to or holds several kernels, so it is likely to be needed again.
+  bool shared = true;
 };
 
-// Bytes that lie somewhere and are read in parts: a file, or what a server has. Nothing that it says is
-// believed before it was hashed. Thread-safe.
+// A source of bytes that are read in parts: a file, or a blob on a server. Its bytes are not
+// trusted before they are hashed. Thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // What a bundle begins with: its root where it is known how long that is, else as much as it usually has.
+  // Returns the beginning of a bundle: its root if its size is known, else the usual size of roots.
   virtual Result<Bytes> read_root() const { return read(0, kUsualRootBytes); }
-  // `count` bytes from `offset` on, fewer where they end before.
+  // Returns `count` bytes from `offset` on, fewer at the end.
   virtual Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const = 0;
-  // A part whose digest is known: whoever asks compares it all the same.
+  // Reads a part with a known digest. The caller compares the digest.
   virtual Result<Bytes> read_part(const BytePart& part) const { return read(part.offset, part.count); }
-  // These are about to be read: where each would cost a request of its own they may be fetched together.
+  // Announces parts that are about to be read, so that separate requests can be combined.
   virtual Result<void> expect(const std::vector<BytePart>& /*parts*/) const { return {}; }
-  virtual const std::string& place() const = 0;  // for people
+  virtual const std::string& place() const = 0;  // for messages
 };
 
-// A file, by its path at each read: it may be replaced at any time, and no descriptor stays open.
+// Returns a file as a source. It is opened by path for each read, so it may be replaced at any time
+// and no descriptor stays open.
 std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files);
 
-// Whose word counts for a bundle, and where that lies.
+// The trust policy of a bundle and its state.
 struct BundleTrust {
   std::optional<TrustPolicy> policy;
   SignatureSource signatures;
   Expiry expiry = Expiry::reported;
-  std::shared_ptr<FileSystem> files;  // for the versions seen; nullptr: the operating system's
-  bool remembers = true;              // that its version was seen
+  std::shared_ptr<FileSystem> files;  // stores the versions seen; nullptr: the operating system's
+  bool remembers = true;              // if true, remembers the bundle's version
 };
 
-// Bundle::open wherever the bytes lie: reads at most 64 KiB.
+// Does the same as Bundle::open for any source. Reads at most 64 KiB.
 Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> source, LogSink log,
                                             BundleTrust trust = {});
 
-// The parts that hold the images of these records, each once.
+// Returns the parts that hold the images of these records, each once.
 Result<std::vector<BytePart>> frames_of(const Bundle& bundle, const CubinRecords& records);
 
 }  // namespace cubinet

@@ -15,12 +15,13 @@
 
 namespace cubinet {
 
-// Where the files of an imported folder are used from. Stored: DO NOT RENUMBER.
+// The storage of an imported folder's files. Stored: DO NOT RENUMBER.
 enum class ArtifactPlacement : std::uint8_t { in_place = 0, linked = 1, copied = 2 };
 std::string_view to_string(ArtifactPlacement placement);  // "in_place", "linked", "copied"
 
 struct ImportSummary {
-  std::uint64_t number = 0;  // under which it was pinned: of imports of one kernel the highest is right
+  // The number that it is pinned under. The import with the highest number serves a kernel.
+  std::uint64_t number = 0;
   std::string folder;
   std::string pin;
   std::string version;
@@ -29,7 +30,8 @@ struct ImportSummary {
   std::uint64_t plain = 0;
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;  // of the files
-  bool gone = false;        // it is used in place, and its folder is not there: it offers nothing
+  // If true, it is used in place and its folder is missing, so it has no builds.
+  bool gone = false;
 
   friend bool operator==(const ImportSummary&, const ImportSummary&) = default;
 };
@@ -43,18 +45,19 @@ struct ArtifactFile {
   friend bool operator==(const ArtifactFile&, const ArtifactFile&) = default;
 };
 
-// A folder of published cubins as it was imported: what was good in it.
+// The valid content of an imported folder of published cubins.
 struct ArtifactImport {
   std::string folder;  // absolute
   std::string pin;  // SHA-256 of the metadata that lists its kernels, in hexadecimal; part of their identity
-  std::string version;  // the publisher's, where the metadata is known: "0.6.13"
+  std::string version;  // the publisher's, if the metadata is known: "0.6.13"
   ArtifactPlacement placement = ArtifactPlacement::in_place;
-  std::vector<KernelRow> rows;      // attention kernels; their pin and provenance are the import's
-  std::vector<PlainKernel> plain;   // others, found by name
-  std::vector<ArtifactFile> files;  // ascending by name; of every row and plain kernel there is one
+  std::vector<KernelRow> rows;     // attention kernels; their pin and provenance are the import's
+  std::vector<PlainKernel> plain;  // others, found by name
+  // Ascending by name. Contains the file of every row and plain kernel.
+  std::vector<ArtifactFile> files;
 };
 
-// What is known of a file since it was last read; valid while size, times and inode are the same.
+// The verified facts of a file. Valid while size, times and inode are unchanged.
 struct VerifiedFile {
   std::string name;  // relative to the folder
   std::uint64_t size = 0;
@@ -65,32 +68,34 @@ struct VerifiedFile {
   CubinInspection inspection;
 };
 
-// The folders of published cubins that a home knows, each a file of its own (docs/formats/import.md). What
-// they hold, the home itself answers. Thread-safe, and any number of processes may share a home. In a home
-// that cannot be written whatever would change it is unavailable.
+// The imported folders of a home, one file each (docs/formats/import.md). The home itself returns
+// their content. Thread-safe, and any number of processes may share a home. If the home cannot be
+// written, changes return unavailable.
 class Imports {
  public:
   virtual ~Imports() = default;
 
   virtual Result<std::vector<ImportSummary>> list() = 0;  // ascending by number
-  // The import in whole; nullptr when there is none of that number.
+  // Returns the whole import, or nullptr if there is none of that number.
   virtual Result<std::shared_ptr<const ArtifactImport>> read(std::uint64_t number) = 0;
-  // Makes the import durable (imports/<number>.import), then visible. Replaces an earlier import of the same
-  // folder. Where the content equals what is there nothing is written and the number stays; otherwise the
-  // number is the highest one + 1: pinned last. invalid_argument names what is wrong with the import.
+  // Makes the import durable (imports/<number>.import), then visible. Replaces an earlier import of
+  // the same folder. If the content is unchanged, nothing is written and the number stays.
+  // Otherwise the number is the highest one + 1: it was pinned last. Returns an error
+  // (invalid_argument) that names the defect of an invalid import.
   virtual Result<std::uint64_t> publish(const ArtifactImport& import) = 0;
-  // Removes an import, those of its folder that it hides, and their images from the home where nothing else
-  // names them. False when there was none of that number.
+  // Removes an import, earlier ones of its folder, and their images from the home unless something
+  // else names them. Returns false if there was none of that number.
   virtual Result<bool> remove(std::uint64_t number) = 0;
-  // Brings a verified file into the home, before publish(): a hard link to it, or a copy where links are not
-  // possible or `how` asks for one. corruption when the bytes are not the digest's. Nothing is done where the
-  // home has the image. Until publish(), or the end of this home, no sweep removes it.
+  // Adds a verified file to the home, before publish(): a hard link or, if links are impossible or
+  // `how` asks for it, a copy. Does nothing if the home has the image. Returns an error
+  // (corruption) if the bytes do not match the digest. No sweep removes the image before publish()
+  // or the end of this home.
   virtual Result<void> bring(const std::string& file, const Sha256Digest& digest, ArtifactPlacement how) = 0;
 
-  // A memory of what was verified, so that an interrupted import goes on and a second one is quick. Not a
-  // promise: it may be empty, or older than what was remembered last.
+  // Returns the files that were verified, so that an interrupted import continues and a repeated
+  // one is fast. The list may be empty or outdated.
   virtual Result<std::vector<VerifiedFile>> verified(const std::string& folder) = 0;
-  // In one transaction; what was remembered of the same names is replaced, of others stays.
+  // Replaces the facts of these files in one transaction and keeps those of others.
   virtual Result<void> remember(const std::string& folder, std::span<const VerifiedFile> files) = 0;
 };
 

@@ -7,12 +7,12 @@
 
 namespace cubinet {
 
-// Into the order of Store::list().
+// Sorts records in the order of Store::list().
 void sort_records(CubinRecords& records);
-// Those that answer Store::find_key() and Store::find_function().
+// Return the results of Store::find_key() and Store::find_function().
 CubinRecords with_key(const CubinRecords& records, KernelKey key);
 CubinRecords with_function(const CubinRecords& records, std::string_view name);
-// Whether find_function() finds the record by this name.
+// Returns whether find_function() finds the record by this name.
 bool answers_to(const CubinRecord& record, std::string_view name);
 
 }  // namespace cubinet

@@ -10,9 +10,9 @@
 
 namespace cubinet {
 
-// What lies below /ac/ of a server that keeps builds for Bazel, as much of it as is ours: the message
-// build.bazel.remote.execution.v2.ActionResult, whose files lie below /cas/ by their digests or are in it. A
-// plain value.
+// An entry below /ac/ of a server that keeps builds for Bazel, reduced to the fields that are used
+// here: the message build.bazel.remote.execution.v2.ActionResult. Its files are stored below /cas/
+// by their digests, or inside it. A plain value.
 struct ActionResult {
   struct File {
     std::string path;  // relative
@@ -26,7 +26,8 @@ struct ActionResult {
 };
 
 Bytes encode_action_result(const ActionResult& result);
-// corruption for what is no such message. Fields that are not ours are passed over: servers add some. Pure.
+// Parses the message. Skips unknown fields, because some servers add them. Returns an error
+// (corruption) for a malformed message. Pure.
 Result<ActionResult> parse_action_result(ByteView bytes);
 
 }  // namespace cubinet

@@ -20,23 +20,27 @@ namespace cubinet {
 struct ChannelOptions {
   ServerReference reference;              // with a channel or a manifest
   std::shared_ptr<ContentServer> server;  // the server that it names
-  std::shared_ptr<Home> home = nullptr;   // has the pins and the manifests that were seen; nullptr: none
+  // stores the pins and the manifests that were seen; nullptr: none
+  std::shared_ptr<Home> home = nullptr;
   std::optional<TrustPolicy> policy = {};
   LogSink log = {};
-  std::shared_ptr<FileSystem> files = nullptr;  // for the versions seen; nullptr: the operating system's
+  // stores the versions seen; nullptr: the operating system's
+  std::shared_ptr<FileSystem> files = nullptr;
 };
 
-// A manifest that a channel stands for.
+// The manifest that a channel names.
 struct ChannelManifest {
   Sha256Digest digest;
-  // The home has pinned it: it may be older than a version that was seen, but never less signed.
+  // If true, the home has pinned it. It may be older than a version that was seen, but needs the
+  // same signatures.
   bool pinned = false;
 };
 
 // The use that a bundle of a channel is opened for.
 struct ChannelUse {
   Expiry expiry = Expiry::enforced;
-  bool remembers_version = true;  // as the newest version seen, which refuse_older compares with
+  // If true, it is remembered as the newest version seen, for refuse_older.
+  bool remembers_version = true;
 };
 
 // An open bundle of a channel. Only its root and its signatures have been fetched.
@@ -47,34 +51,36 @@ struct ChannelBundle {
   ChannelManifest manifest;
 };
 
-// A channel of a server, or one manifest on it, together with what a home knows of it. This is the only place
-// that decides which manifest a reference means, which policy its bundle is opened under and what is
-// remembered. Thread-safe.
+// A channel of a server, or one manifest on it, together with the home's record of it. Only this
+// class decides which manifest a reference means, which policy its bundle is opened under and what
+// is remembered. Thread-safe.
 class Channel {
  public:
   explicit Channel(ChannelOptions options);
 
   const std::string& place() const { return place_; }  // ServerReference::to_full_string()
 
-  // Returns what the home knows of the channel: without a home only its place.
+  // Returns the home's record of the channel. Without a home it contains only the channel's name.
   Result<KnownChannel> known() const;
-  // Asks the server which manifest the channel names now. not_found if it has no such channel.
+  // Queries the server for the manifest that the channel names now. Returns not_found if there is
+  // no such channel.
   Result<ChannelManifest> newest() const;
-  // Returns the manifest that the reference names, else the one that the home has pinned, else the newest.
+  // Returns the manifest that the reference names, else the one that the home has pinned, else the
+  // newest.
   Result<ChannelManifest> current() const;
 
-  // Opens the bundle of a manifest. The policy judges the root and the signatures before a byte of the pack
-  // is fetched.
+  // Opens the bundle of a manifest. Applies the policy to the root and the signatures before
+  // fetching the pack.
   Result<ChannelBundle> open(const ChannelManifest& manifest, const ChannelUse& use = {}) const;
-  // Returns the root of a manifest's bundle, also of an expired one. Its version is not remembered.
+  // Returns the root of a manifest's bundle, even if it has expired. Does not remember its version.
   Result<BundleRoot> root(const ChannelManifest& manifest) const;
 
-  // Writes into the home that the channel names this manifest now. Does nothing without a writable home, for
-  // a pinned manifest and for a reference that names a manifest. Logs a warning if the home cannot be
-  // written.
+  // Records in the home that the channel names this manifest now. Does nothing without a writable
+  // home, for a pinned manifest or for a reference that names a manifest. Logs a warning if the
+  // home cannot be written.
   void remember(const ChannelManifest& manifest) const;
-  // Lets the home prefer these builds to those of other bundles while the channel is pinned to the manifest.
-  // Does nothing unless it is pinned.
+  // Makes the home prefer these builds to those of other bundles while the channel is pinned to the
+  // manifest. Does nothing unless it is pinned.
   Result<void> prefer(const ChannelManifest& manifest, const CubinRecords& builds) const;
 
  private:

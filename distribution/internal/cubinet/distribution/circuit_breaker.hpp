@@ -9,22 +9,23 @@
 
 namespace cubinet {
 
-// Keeps those who want something of a server from waiting for one that gave no answer: they pass it over for
-// `rest`, and then one of them asks it again before the others do. Thread-safe.
+// Skips a server that gave no answer for `rest`, so that callers do not wait for it. Then one
+// caller tries it again before the others do. Thread-safe.
 class CircuitBreaker {
  public:
   explicit CircuitBreaker(std::chrono::milliseconds rest = std::chrono::minutes(1)) : rest_(rest) {}
 
-  // Nobody asks now.
+  // Returns whether the server is skipped now.
   bool is_resting() const;
-  // Whoever is told true asks, and notes what came of it.
+  // Returns whether the caller may send a request. If true, the caller must note its outcome.
   bool may_ask();
   template <class Value>
   void note(const Result<Value>& answer) {
     note(answer.has_value() || answer.error().code != ErrorCode::unavailable);
   }
   void note(bool answered);
-  // Both about a question: `unavailable` at once while nobody asks the server of this name.
+  // Sends a request and notes its outcome. Returns unavailable at once if the server of this name
+  // is skipped.
   template <class Question>
   auto ask(const std::string& name, Question&& question) -> decltype(question()) {
     if (!may_ask())
@@ -37,7 +38,7 @@ class CircuitBreaker {
 
  private:
   std::chrono::milliseconds rest_;
-  std::atomic<std::int64_t> asked_from_{0};  // of the steady clock; 0: it answered last
+  std::atomic<std::int64_t> asked_from_{0};  // steady clock; 0: the last request was answered
 };
 
 }  // namespace cubinet

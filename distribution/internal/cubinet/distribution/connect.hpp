@@ -9,23 +9,24 @@
 
 namespace cubinet {
 
-// Who asks. What stands in the environment is said by whoever reads it.
+// The credentials for servers. The caller reads the environment, not this module.
 struct ServerCredentials {
-  // For https and oci; before what docker's configuration knows.
+  // For https and oci. Takes precedence over docker's configuration.
   std::optional<BasicCredentials> basic = {};
   std::string bearer = {};
   DockerConfiguration docker = {};
-  // For s3; before what the profile says.
+  // For s3. Takes precedence over the profile.
   std::optional<AwsCredentials> aws = {};
   AwsProfileFiles aws_profile = {};
   std::string aws_region = {};  // empty: the profile's, or us-east-1
-  // Of a store that is not Amazon's: https://host[:port]. Buckets are then paths of it.
+  // The endpoint of an S3 store other than Amazon's: https://host[:port]. Buckets are then paths of
+  // it.
   std::string s3_endpoint = {};
 };
 
-// The server that a reference names; nothing is asked of it yet. A registry is asked by http:// where the
-// client's settings allow that for its host. invalid_argument, unsupported and unavailable as those who read
-// the credentials say.
+// Returns the server that a reference names, without contacting it. Contacts a registry by http://
+// if the client's settings allow that for its host. Returns invalid_argument, unsupported or
+// unavailable if the credentials cannot be read.
 Result<std::shared_ptr<ContentServer>> connect(const ServerReference& reference,
                                                std::shared_ptr<HttpClient> client,
                                                std::shared_ptr<FileSystem> files,

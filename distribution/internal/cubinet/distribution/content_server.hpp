@@ -11,7 +11,7 @@
 
 namespace cubinet {
 
-// What a blob is called: the digest of its bytes, and how many there are.
+// The name of a blob: the digest of its bytes, and their number.
 struct BlobDescriptor {
   Sha256Digest digest;
   std::uint64_t size = 0;
@@ -20,42 +20,45 @@ struct BlobDescriptor {
 };
 BlobDescriptor describe_blob(ByteView bytes);
 
-// A registry of container images takes no larger one.
+// The size limit of a manifest in registries of container images.
 inline constexpr std::uint64_t kMaximumManifest = std::uint64_t{4} << 20;
 
-// A place where blobs lie by digest, manifests too, and channels, which are names for manifests. What it says
-// of a digest is no evidence: every body that is read as a whole is hashed here, and nothing of another
-// digest or size is a success. Thread-safe.
+// A server of blobs and manifests by digest, and of channels, which are names of manifests. Its
+// answers are not trusted: every body that is read as a whole is hashed, and another digest or size
+// is an error. Thread-safe.
 //
-// Errors: not_found for what it does not have, corruption for other bytes than were named, unavailable and
-// untrusted as HttpClient says them, io of a folder.
+// Errors: not_found for missing content, corruption for other bytes than requested, unavailable and
+// untrusted from HttpClient, io of a folder.
 class ContentServer {
  public:
   virtual ~ContentServer() = default;
 
-  // As messages name it.
+  // Returns the name for messages.
   virtual std::string name() const = 0;
 
   Result<bool> has_blob(const BlobDescriptor& blob) { return do_has_blob(blob); }
-  // Into a sink, which gets the bytes before they are known to be right: it keeps none unless this succeeds.
+  // Read a blob. The sink gets the bytes before they are verified and must keep them only if this
+  // succeeds.
   Result<void> read_blob(const BlobDescriptor& blob, BodySink& sink);
   Result<Bytes> read_blob(const BlobDescriptor& blob);
-  // Bytes within it. Where the part has no digest nothing is proven of them.
+  // Reads a range of bytes. Bytes of a part without a digest are not verified.
   Result<Bytes> read_blob_part(const BlobDescriptor& blob, const BytePart& part);
-  // These are about to be read: a server whose answers are kept fetches those that lie side by side together.
+  // Announces parts that are about to be read. A caching server fetches adjacent ones together.
   virtual Result<void> expect_parts(const BlobDescriptor& /*blob*/, const std::vector<BytePart>& /*parts*/) {
     return {};
   }
-  // Nothing is sent where it is there already.
+  // Writes a blob. Sends nothing if it exists already.
   Result<void> write_blob(const BlobDescriptor& blob, BodySource& source);
 
   Result<Bytes> read_manifest(const Sha256Digest& digest);
-  // invalid_argument for one that is larger than kMaximumManifest. What it names has to be there before.
+  // Writes a manifest. Everything that it names must exist. Returns an error (invalid_argument) if
+  // it is larger than kMaximumManifest.
   Result<Sha256Digest> write_manifest(ByteView manifest);
 
-  // The digest of the manifest that a channel names now; nullopt when there is no such channel.
+  // Returns the digest of the manifest that a channel names now, or nullopt if there is no such
+  // channel.
   Result<std::optional<Sha256Digest>> read_channel(const std::string& channel);
-  // The manifest has to be there before.
+  // Lets a channel name a manifest, which must exist.
   Result<void> write_channel(const std::string& channel, const Sha256Digest& manifest);
 
  protected:
@@ -69,7 +72,7 @@ class ContentServer {
   virtual Result<void> do_write_channel(const std::string& channel, const Sha256Digest& manifest) = 0;
 };
 
-// A blob into a file that appears, or is replaced, when all of it is there and right.
+// Reads a blob into a file, which is created or replaced when the whole blob is verified.
 Result<void> read_blob_to_file(ContentServer& server, const BlobDescriptor& blob, FileSystem& files,
                                const std::filesystem::path& path);
 

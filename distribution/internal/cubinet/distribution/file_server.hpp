@@ -10,23 +10,24 @@
 
 namespace cubinet {
 
-// Where files lie by name: below a URL, in a bucket or in a folder, or in several of these that hold the
-// same. What is read is named by its digest too, and nothing of another one is a success: what one place
-// lacks, has wrong or cannot answer for is taken from the next. Thread-safe.
+// A server of files by name: below a URL, in a bucket or in a folder, or several of these with the
+// same content. Every file is read with its digest, and other bytes are an error. If one server
+// lacks a file, has a wrong one or does not answer, the next is tried. Thread-safe.
 class FileServer {
  public:
   virtual ~FileServer() = default;
 
-  // As messages name it.
+  // Returns the name for messages.
   virtual std::string name() const = 0;
-  // `file` is a relative path with '/' between its parts. not_found for what no place has, corruption for
-  // other bytes or more than `limit` of them, unavailable and untrusted as HttpClient says them, io of a
-  // folder.
+  // Reads a file. `file` is a relative path with '/' between its parts. Returns not_found if no
+  // server has it, corruption for other bytes or more than `limit` of them, unavailable and
+  // untrusted from HttpClient, io of a folder.
   virtual Result<Bytes> read(const std::string& file, const Sha256Digest& digest, std::uint64_t limit) = 0;
 };
 
-// Those that references name, in their order; nothing is asked of them yet. invalid_argument for a registry
-// of images, which knows no names of files, and as connect() for the rest. REQUIRES: at least one.
+// Returns the servers that references name, in their order, without contacting them. Returns
+// invalid_argument for a registry of images, which has no file names, or an error of connect().
+// REQUIRES: at least one.
 Result<std::shared_ptr<FileServer>> connect_files(const std::vector<ServerReference>& references,
                                                   std::shared_ptr<HttpClient> client,
                                                   std::shared_ptr<FileSystem> files,

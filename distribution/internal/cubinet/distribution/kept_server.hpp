@@ -11,21 +11,23 @@
 namespace cubinet {
 
 struct KeptServerOptions {
-  std::shared_ptr<Home> home = nullptr;  // nullptr: nothing is kept
-  bool local_only = false;               // only what is kept: the server is not asked
-  // How long another process's download is waited for.
+  std::shared_ptr<Home> home = nullptr;  // nullptr: nothing is stored
+  // If true, only stored content is used and the server is not contacted.
+  bool local_only = false;
+  // The longest wait for another process's download.
   std::chrono::milliseconds patience = std::chrono::seconds(20);
-  std::chrono::milliseconds rest = std::chrono::minutes(1);  // of a server that gave no answer
+  // how long a server that gave no answer is skipped
+  std::chrono::milliseconds rest = std::chrono::minutes(1);
   LogSink log = {};
 };
 
-// A wait for another process that was this long says that the server gives it no answer.
+// Returns whether a wait for another process was so long that the server gives it no answer.
 bool is_in_vain(double seconds, std::chrono::milliseconds patience);
 
-// A server behind what a home has of it: manifests, small blobs and parts are looked for there first,
-// and kept. Parts that nothing shares are kept where they were expected alone. Of several processes that want
-// the same one asks, the others wait and find it. Whatever is kept is compared with its digest when it is
-// read.
+// A server with a home as its cache. Manifests, small blobs and parts are looked up in the home
+// first and stored there. Parts that nothing shares are stored only if they were announced by
+// expect_parts. If several processes need the same content, one fetches it while the others wait.
+// Stored content is compared with its digest when it is read.
 class KeptServer final : public ContentServer {
  public:
   KeptServer(std::shared_ptr<ContentServer> server, KeptServerOptions options)
@@ -34,13 +36,14 @@ class KeptServer final : public ContentServer {
   std::string name() const override { return server_->name(); }
   Result<void> expect_parts(const BlobDescriptor& blob, const std::vector<BytePart>& parts) override;
 
-  // That the server sent.
+  // Returns the bytes that the server sent.
   std::uint64_t fetched_bytes() const { return fetched_; }
 
-  // Nobody else on this node fetches what is called so, until the lock is gone; nullptr: who knows.
+  // Locks this content, so that no other process on this node fetches it. nullptr: there is no
+  // lock.
   std::unique_ptr<BuildLock> lock(const Sha256Digest& what) const;
-  // Somebody had the lock for so long, and what was waited for has not come: the server is passed over here
-  // too.
+  // Records a wait for a lock, after which the content was still missing. If it was long, the
+  // server is skipped here too.
   void waited_in_vain(double seconds);
 
  protected:

@@ -8,12 +8,11 @@
 
 namespace cubinet {
 
-// Of every image manifest.
+// The media type of every image manifest.
 inline constexpr std::string_view kManifestMediaType = "application/vnd.oci.image.manifest.v1+json";
 
-// What lies on a server under one name: an OCI image manifest (image-spec 1.1) of these layers, with an
-// artifactType and without a configuration, which is the blob "{}". Each layer has a title, by which other
-// clients name its file.
+// An OCI image manifest (image-spec 1.1) of these layers. It has an artifactType, and the blob "{}"
+// as its configuration. Each layer has a title, which other clients use as the name of its file.
 struct Manifest {
   struct Layer {
     std::string media_type;
@@ -26,13 +25,14 @@ struct Manifest {
   std::map<std::string, std::string> annotations = {};
 };
 
-// The blob that a manifest names as its configuration: a registry wants it before the manifest.
+// Returns the blob that a manifest names as its configuration. A registry requires it before the
+// manifest.
 ByteView empty_configuration();
 
-// The same bytes for the same manifest.
+// Returns the same bytes for equal manifests.
 std::string to_json(const Manifest& manifest);
-// corruption for what is no image manifest, or names layers without digest, size or type. `where` names it in
-// messages.
+// Parses a manifest. `where` names it in messages. Returns an error (corruption) if it is not an
+// image manifest, or a layer has no digest, size or type.
 Result<Manifest> parse_manifest(std::string_view json, const std::string& where);
 
 }  // namespace cubinet

@@ -9,9 +9,9 @@
 
 namespace cubinet {
 
-// Several servers of the same content as one. Each is asked in its turn: what one does not have, or has
-// wrong, or cannot answer for, is taken from the next. One that gave no answer is passed over for `rest`,
-// unless all were; then it is asked again. Written is the first alone. REQUIRES: at least one.
+// Joins several servers of the same content. If one lacks content, has wrong bytes or does not
+// answer, the next is tried. A server that gave no answer is skipped for `rest`, unless all are
+// skipped, and then tried again. Only the first is written. REQUIRES: at least one.
 std::shared_ptr<ContentServer> join_mirrors(std::vector<std::shared_ptr<ContentServer>> servers,
                                             std::chrono::milliseconds rest = std::chrono::minutes(1));
 

@@ -7,8 +7,9 @@
 
 namespace cubinet {
 
-// A repository of a registry of container images, by the OCI distribution specification: blobs, manifests
-// and, as channels, tags. Asks for nothing that stock registries lack: no referrers, no upload in one POST.
+// Opens a repository of a registry of container images by the OCI distribution specification:
+// blobs, manifests and, as channels, tags. Uses only features that stock registries have: no
+// referrers, no upload in one POST.
 std::shared_ptr<ContentServer> open_oci_registry(std::shared_ptr<HttpClient> client, Url registry,
                                                  std::string repository,
                                                  std::optional<RegistryCredentials> credentials);

@@ -15,38 +15,42 @@
 
 namespace cubinet {
 
-// How on-demand requests are made where nothing else was said: who waits for a kernel compiles it rather than
-// wait for long.
+// Returns the default settings of on-demand requests. Their limits are short, because compiling a
+// kernel is faster than a long wait.
 HttpSettings on_demand(HttpSettings settings);
 
 struct ServerStoreOptions {
   ServerReference reference;              // with a channel or a manifest
-  std::shared_ptr<ContentServer> server;  // that it names, with its mirrors
+  std::shared_ptr<ContentServer> server;  // the server that it names, with its mirrors
   std::shared_ptr<HttpClient> client =
-      nullptr;                           // whose connections are kept during one question; may be null
-  std::shared_ptr<Home> home = nullptr;  // where what arrives is kept; nullptr: nothing is
+      // keeps its connections open during one lookup; may be null
+      nullptr;
+  std::shared_ptr<Home> home = nullptr;  // stores fetched content; nullptr: nothing is stored
   std::optional<TrustPolicy> policy = {};
   bool offline = false;
-  // For so long what a channel named is taken as it was when it was asked.
+  // The time for which the manifest that a channel named is used without a new query.
   std::chrono::seconds fresh = std::chrono::hours(1);
-  // How long another process's download is waited for.
+  // The longest wait for another process's download.
   std::chrono::milliseconds patience = std::chrono::seconds(20);
-  std::chrono::milliseconds rest = std::chrono::minutes(1);  // of a server that gave no answer
+  // how long a server that gave no answer is skipped
+  std::chrono::milliseconds rest = std::chrono::minutes(1);
   LogSink log = {};
-  std::shared_ptr<FileSystem> files = nullptr;  // for the versions seen; nullptr: the operating system's
+  // stores the versions seen; nullptr: the operating system's
+  std::shared_ptr<FileSystem> files = nullptr;
 };
 
-// A bundle on a server as a store: its root and pages answer, and of its pack the frames travel that are
-// asked for. Nothing is asked before the first question; then the policy judges the root before any of the
-// pack is fetched. Root and pages are kept in the home, and images published into it, so that of all
-// processes of a node one fetches each.
+// Opens a bundle on a server as a store. Lookups read the root and the pages, and requested frames
+// of the pack are fetched. The first lookup contacts the server. The policy is applied to the root
+// before any part of the pack is fetched. The home stores root and pages, and images are published
+// to it, so one process of a node fetches each of them for all.
 //
-// A server that gives no answer, or a bundle that may not be used, costs a bounded time once: for `rest`
-// every question is `unavailable` at once, or what the bundle was refused for. Of many processes of a node
-// each waits for the one that asks, and none asks again behind it. It stays with the bundle that
-// it opened. invalid_argument where the reference names neither channel nor manifest.
+// A server that gives no answer, or a bundle that the policy refuses, costs a bounded time once.
+// For `rest`, every lookup then fails at once with unavailable or the reason of the refusal. Only
+// one process of a node queries the server; the others wait for it and do not repeat the query. The
+// store keeps using the bundle that it opened. Returns an error (invalid_argument) if the reference
+// names neither channel nor manifest.
 Result<std::shared_ptr<Store>> open_server_store(ServerStoreOptions options);
-// The bundle that a store is, or that one over a server has opened; nullptr where there is none.
+// Returns the bundle that a store is, or that a server store has opened. nullptr: there is none.
 std::shared_ptr<Bundle> bundle_of(const std::shared_ptr<Store>& store);
 
 }  // namespace cubinet

@@ -6,8 +6,8 @@
 
 namespace cubinet {
 
-// A server over HTTP that knows files and no more: blobs/sha256/<digest> and refs/<channel> below `base`.
-// Written by PUT, as WebDAV and S3 take it. With an S3Signer as authorizer it is a bucket.
+// Opens an HTTP server of plain files: blobs/sha256/<digest> and refs/<channel> below `base`.
+// Writes use PUT, which WebDAV and S3 support. With an S3Signer as authorizer, it is a bucket.
 std::shared_ptr<ContentServer> open_static_server(std::shared_ptr<HttpClient> client, Url base,
                                                   std::shared_ptr<Authorizer> authorizer);
 
