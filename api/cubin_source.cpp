@@ -24,36 +24,38 @@ Result<std::optional<BuildFingerprint>> CubinSource::today(const CachedKernel& k
   return std::optional(fingerprint);
 }
 
-CubinSource::Wished CubinSource::wished(const CachedKernel& kernel, std::vector<ImageTarget> targets,
-                                        std::span<const Offer> offers) {
-  Wished wished;
-  Wish& wish = wished.wish;
-  wish.targets = std::move(targets);
-  if (kernel.request() == nullptr) return wished;
-  wish.interface_version = kernel.request()->kernel_template()->interface_version();
+CubinSource::RequestedBuild CubinSource::requested_build(const CachedKernel& kernel,
+                                                         std::vector<ImageTarget> targets,
+                                                         std::span<const BuildCandidate> candidates) {
+  RequestedBuild requested_build;
+  BuildRequest& build_request = requested_build.build_request;
+  build_request.targets = std::move(targets);
+  if (kernel.request() == nullptr) return requested_build;
+  build_request.interface_version = kernel.request()->kernel_template()->interface_version();
   const auto compiler = environment_.compiler();
-  if (!compiler) return wished;
-  wish.compiler = (*compiler)->identity();
-  for (const ImageTarget target : wish.targets) {
-    const bool has_local = std::any_of(offers.begin(), offers.end(), [&](const Offer& offer) {
-      return offer.target == target && offer.origin == CubinOrigin::compiled;
-    });
+  if (!compiler) return requested_build;
+  build_request.compiler = (*compiler)->identity();
+  for (const ImageTarget target : build_request.targets) {
+    const bool has_local =
+        std::any_of(candidates.begin(), candidates.end(), [&](const BuildCandidate& candidate) {
+          return candidate.target == target && candidate.origin == CubinOrigin::compiled;
+        });
     if (!has_local) continue;
     const auto fingerprint = today(kernel, target);
     if (!fingerprint) {
-      wished.unknown = fingerprint.error();
+      requested_build.unknown = fingerprint.error();
     } else if (*fingerprint) {
-      wish.today.emplace_back(target, **fingerprint);
+      build_request.today.emplace_back(target, **fingerprint);
     }
   }
-  return wished;
+  return requested_build;
 }
 
-Wish CubinSource::wish_for(const CachedKernel& kernel, std::vector<ImageTarget> targets,
-                           std::span<const Offer> offers) {
-  Wished asked = wished(kernel, std::move(targets), offers);
+BuildRequest CubinSource::build_request_for(const CachedKernel& kernel, std::vector<ImageTarget> targets,
+                                            std::span<const BuildCandidate> candidates) {
+  RequestedBuild asked = requested_build(kernel, std::move(targets), candidates);
   warn(asked.unknown);
-  return std::move(asked.wish);
+  return std::move(asked.build_request);
 }
 
 void CubinSource::warn(const std::optional<Error>& unknown) const {
@@ -66,8 +68,9 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   std::unique_ptr<BuildLock> lock;
   if (fingerprint) lock = library_.lock_for_build(identify(kernel.spec(), target.target), *fingerprint);
   // The previous holder of the lock, or an earlier flight, may have kept the build.
-  const KernelBuilds builds = library_.offers(kernel.id());
-  if (auto found = library_.choose(builds, wished(kernel, {target}, builds.offers).wish, refused)) {
+  const KernelBuilds builds = library_.candidates(kernel.id());
+  if (auto found = library_.choose(builds, requested_build(kernel, {target}, builds.candidates).build_request,
+                                   refused)) {
     const KernelSource source = found->source;
     return Built{*std::move(found), source};
   }
@@ -88,7 +91,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   built.found.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
   built.found.cubin.image = std::move(output.image);
   built.lies_in = library_.keep(built.found.cubin, std::move(lock));
-  library_.offer(built.found.cubin);
+  library_.share(built.found.cubin);
   return built;
 }
 
@@ -122,9 +125,9 @@ Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& ke
                                                           ImageKind kind) {
   const Stopwatch watch;
   const ImageTarget wanted{target, kind};
-  const KernelBuilds builds = library_.offers(kernel.id());
-  const Wished asked = wished(kernel, {wanted}, builds.offers);
-  auto found = library_.choose(builds, asked.wish);
+  const KernelBuilds builds = library_.candidates(kernel.id());
+  const RequestedBuild asked = requested_build(kernel, {wanted}, builds.candidates);
+  auto found = library_.choose(builds, asked.build_request);
   const bool may_be_had = this->may_be_had(kernel);
   if (found || !may_be_had) warn(asked.unknown);
   if (found) {
@@ -150,7 +153,7 @@ std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device,
   if (!is_added)
     return "import a folder or attach a bundle that holds it for a device of " + device.to_string();
   return "build its image for a device of " + device.to_string() + " too, or as PTX, and add it as '" +
-         printable(kernel.spec().name) + "' with `Runtime::prepare(name, image)`";
+         printable(kernel.spec().name) + "' with `Runtime::resolve(name, image)`";
 }
 
 Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device,
@@ -179,17 +182,17 @@ Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, Comput
 
 // Returns, for example, "; for sm_90a there are 1 local build(s) by another compiler, template or
 // options; there are builds for sm_80".
-std::string passed_over(const KernelBuilds& builds, const Wish& wish) {
+std::string passed_over(const KernelBuilds& builds, const BuildRequest& build_request) {
   std::string text;
   std::vector<std::string> elsewhere;
-  for (const ImageTarget target : wish.targets) {
+  for (const ImageTarget target : build_request.targets) {
     std::size_t stale = 0;
     std::size_t foreign = 0;
-    for (const Offer& offer : builds.offers) {
-      if (offer.target != target) continue;
-      const Standing standing = standing_of(offer, wish);
-      stale += standing == Standing::stale ? 1U : 0U;
-      foreign += standing == Standing::foreign ? 1U : 0U;
+    for (const BuildCandidate& candidate : builds.candidates) {
+      if (candidate.target != target) continue;
+      const BuildStatus status = build_status_of(candidate, build_request);
+      stale += status == BuildStatus::stale ? 1U : 0U;
+      foreign += status == BuildStatus::foreign ? 1U : 0U;
     }
     std::vector<std::string> parts;
     if (stale > 0)
@@ -198,10 +201,10 @@ std::string passed_over(const KernelBuilds& builds, const Wish& wish) {
       parts.push_back(std::to_string(foreign) + " build(s) for another interface version of the template");
     if (!parts.empty()) text += "; for " + target.to_string() + " there are " + join(parts);
   }
-  for (const Offer& offer : builds.offers) {
-    const bool wanted =
-        std::find(wish.targets.begin(), wish.targets.end(), offer.target) != wish.targets.end();
-    if (!wanted) elsewhere.push_back(offer.target.to_string());
+  for (const BuildCandidate& candidate : builds.candidates) {
+    const bool wanted = std::find(build_request.targets.begin(), build_request.targets.end(),
+                                  candidate.target) != build_request.targets.end();
+    if (!wanted) elsewhere.push_back(candidate.target.to_string());
   }
   std::sort(elsewhere.begin(), elsewhere.end());
   elsewhere.erase(std::unique(elsewhere.begin(), elsewhere.end()), elsewhere.end());
@@ -217,9 +220,9 @@ std::string CubinSource::asked_in_vain() const {
 }
 
 Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
-                        const Wish& wish) const {
+                        const BuildRequest& build_request) const {
   std::vector<std::string> names;
-  for (const ImageTarget target : wish.targets)
+  for (const ImageTarget target : build_request.targets)
     names.push_back(target.to_string());
   std::string looked_for = join(names);
   if (names.empty()) {
@@ -230,7 +233,7 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
   return Error{
       ErrorCode::not_found,
       kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
-          " (targets looked for: " + looked_for + passed_over(builds, wish) + "), and " +
+          " (targets looked for: " + looked_for + passed_over(builds, build_request) + "), and " +
           (has_template ? "compiling is switched off" + asked_in_vain() : "no template known here makes it"),
       has_template ? "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"
                    : remedy_of_held(kernel, device, builds)};
@@ -239,21 +242,21 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
                                            const CubinRecords& refused) {
   const Stopwatch watch;
-  const KernelBuilds builds = library_.offers(kernel.id());
-  const Wished asked = wished(kernel, targets_of(device), builds.offers);
-  auto found = library_.choose(builds, asked.wish, refused);
+  const KernelBuilds builds = library_.candidates(kernel.id());
+  const RequestedBuild asked = requested_build(kernel, targets_of(device), builds.candidates);
+  auto found = library_.choose(builds, asked.build_request, refused);
   const bool may_be_had = this->may_be_had(kernel);
   if (found || !may_be_had) warn(asked.unknown);
   if (found) {
     found->find_seconds = watch.seconds();
     return *std::move(found);
   }
-  if (!may_be_had) return miss(kernel, device, builds, asked.wish);
+  if (!may_be_had) return miss(kernel, device, builds, asked.build_request);
   const double find_seconds = watch.seconds();
   const auto target = target_to_build(kernel, device, builds);
   auto built =
       target ? build(kernel, {*target, ImageKind::cubin}, refused) : Result<FoundCubin>(target.error());
-  if (!built && !compiles(kernel)) return miss(kernel, device, builds, asked.wish);
+  if (!built && !compiles(kernel)) return miss(kernel, device, builds, asked.build_request);
   if (!built) return std::move(built).error();
   built->find_seconds = find_seconds;
   return *std::move(built);

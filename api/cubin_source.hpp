@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cached_kernel.hpp"
 #include "environment.hpp"
 #include "library.hpp"
-#include "prepared_kernel.hpp"
 #include "single_flight.hpp"
 
 #include <cubinet/cubin_registry/judge.hpp>
@@ -45,7 +45,8 @@ class CubinSource {
   KernelExplanation explain(const CachedKernel& kernel, ComputeCapability device);
 
   // Returns the request for the judge, with the current build of each target that has local builds.
-  Wish wish_for(const CachedKernel& kernel, std::vector<ImageTarget> targets, std::span<const Offer> offers);
+  BuildRequest build_request_for(const CachedKernel& kernel, std::vector<ImageTarget> targets,
+                                 std::span<const BuildCandidate> candidates);
   std::vector<ImageTarget> targets_of(ComputeCapability device) const;
 
  private:
@@ -55,14 +56,15 @@ class CubinSource {
     KernelSource lies_in = KernelSource::registry;
   };
 
-  // The result of wish_for(), and the reason why the current build is unknown, for example because
+  // The result of build_request_for(), and the reason why the current build is unknown, for example because
   // a header cannot be read. The caller reports it, because a following build fails with the same
   // error.
-  struct Wished {
-    Wish wish;
+  struct RequestedBuild {
+    BuildRequest build_request;
     std::optional<Error> unknown;
   };
-  Wished wished(const CachedKernel& kernel, std::vector<ImageTarget> targets, std::span<const Offer> offers);
+  RequestedBuild requested_build(const CachedKernel& kernel, std::vector<ImageTarget> targets,
+                                 std::span<const BuildCandidate> candidates);
   void warn(const std::optional<Error>& unknown) const;
 
   // Returns nullopt if nothing is compiled.
@@ -85,7 +87,7 @@ class CubinSource {
   std::string asked_in_vain() const;
   bool ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
-             const Wish& wish) const;
+             const BuildRequest& build_request) const;
 
   Library& library_;
   Environment& environment_;

@@ -62,17 +62,17 @@ const StoredRow* row_of(const RowsOfKernel& kernel, const CubinRecord& record) {
   return row == kernel.rows.end() ? nullptr : *row;
 }
 
-void take(const RowsOfKernel& kernel, const Wish& wish, DeviceRows& result) {
-  const auto judged = judge(wish, kernel.builds.offers);
+void take(const RowsOfKernel& kernel, const BuildRequest& build_request, DeviceRows& result) {
+  const auto judged = judge(build_request, kernel.builds.candidates);
   if (judged.empty()) return;  // removed after the rows were read
   const Judgement& best = judged.front();
-  const StoredRow* row = row_of(kernel, *kernel.builds.records[best.offer]);
+  const StoredRow* row = row_of(kernel, *kernel.builds.records[best.candidate]);
   if (best.usable() && row != nullptr) {
     result.rows.push_back(*row);
   } else if (!best.wanted_target || best.usable()) {
     result.elsewhere.push_back(row != nullptr ? *row : *kernel.rows.front());
   } else {
-    ++(best.standing == Standing::foreign ? result.foreign : result.stale);
+    ++(best.status == BuildStatus::foreign ? result.foreign : result.stale);
   }
 }
 
@@ -82,44 +82,46 @@ Result<DeviceRows> DeviceRowReader::rows(ComputeCapability device) {
   CUBINET_TRY_ASSIGN(const auto rows, library_.rows());
   DeviceRows result;
   result.tuning = library_.tuning();
-  Wish published;
+  BuildRequest published;
   published.targets = source_.targets_of(device);
   for (RowsOfKernel& kernel : by_kernel(library_.stores(), rows)) {
-    Wish wish = published;
+    BuildRequest build_request = published;
     if (!kernel.published) {
-      const auto prepared = prepared_.prepare_held(kernel.rows.front()->record->identity.kernel());
+      const auto prepared = kernels_.resolve_held(kernel.rows.front()->record->identity.kernel());
       if (prepared == nullptr) {
         ++result.stale;
         continue;
       }
       // Includes builds without a row: a request would use one of them if it is the best.
       CUBINET_TRY_ASSIGN(kernel.builds, library_.all_of(prepared->id()));
-      wish = source_.wish_for(*prepared, std::move(wish.targets), kernel.builds.offers);
+      build_request =
+          source_.build_request_for(*prepared, std::move(build_request.targets), kernel.builds.candidates);
     }
-    take(kernel, wish, result);
+    take(kernel, build_request, result);
   }
   return result;
 }
 
-Result<ExplainedBuild> DeviceRowReader::standing(std::shared_ptr<const CubinRecord> record) {
-  const Offer offer = Offer::of(*record, 0);
-  const auto prepared = prepared_.prepare_held(record->identity.kernel());
+Result<ExplainedBuild> DeviceRowReader::build_status(std::shared_ptr<const CubinRecord> record) {
+  const BuildCandidate candidate = BuildCandidate::of(*record, 0);
+  const auto prepared = kernels_.resolve_held(record->identity.kernel());
   ExplainedBuild build;
   build.record = std::move(record);
   if (prepared == nullptr) {
     const bool local = build.record->origin == CubinOrigin::compiled;
-    build.standing = local ? Standing::stale : Standing::shipped;
+    build.status = local ? BuildStatus::stale : BuildStatus::shipped;
     build.verdict = "the template has other parameters now";
     return build;
   }
-  const Wish wish = source_.wish_for(*prepared, {offer.target}, std::span(&offer, 1));
-  build.standing = standing_of(offer, wish);
-  if (build.standing == Standing::stale && wish.today.empty()) {
+  const BuildRequest build_request =
+      source_.build_request_for(*prepared, {candidate.target}, std::span(&candidate, 1));
+  build.status = build_status_of(candidate, build_request);
+  if (build.status == BuildStatus::stale && build_request.today.empty()) {
     return Error{ErrorCode::unavailable,
                  prepared->spec().to_string() + ": what would be built today cannot be told",
                  "see that every header of its template can be read"};
   }
-  build.verdict = explain(offer, wish, build.record->compiler);
+  build.verdict = explain(candidate, build_request, build.record->compiler);
   return build;
 }
 

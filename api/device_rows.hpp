@@ -5,18 +5,18 @@
 
 namespace cubinet {
 
-// Implements Runtime::rows() and Runtime::standing().
+// Implements Runtime::rows() and Runtime::build_status().
 class DeviceRowReader {
  public:
-  DeviceRowReader(Library& library, PreparedKernels& prepared, CubinSource& source)
-      : library_(library), prepared_(prepared), source_(source) {}
+  DeviceRowReader(Library& library, KernelCache& prepared, CubinSource& source)
+      : library_(library), kernels_(prepared), source_(source) {}
 
   Result<DeviceRows> rows(ComputeCapability device);
-  Result<ExplainedBuild> standing(std::shared_ptr<const CubinRecord> record);
+  Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record);
 
  private:
   Library& library_;
-  PreparedKernels& prepared_;
+  KernelCache& kernels_;
   CubinSource& source_;
 };
 

@@ -79,7 +79,7 @@ std::string name_of(const KernelBuilds& builds, const HeldKernel& kernel) {
 std::string line_of(const Library& library, const KernelBuilds& builds, const HeldKernel& kernel) {
   const CubinRecord& record = *builds.records[kernel.build];
   const std::string line = record.identity.key().to_string() + " " + name_of(builds, kernel);
-  const std::string place = library.stores()[builds.offers[kernel.build].store]->place_of(record);
+  const std::string place = library.stores()[builds.candidates[kernel.build].store]->place_of(record);
   return place.empty() ? line : line + " in " + place;
 }
 
@@ -99,7 +99,7 @@ Error several(const Library& library, const KernelBuilds& builds, const std::vec
 Error not_of_its_own(const Library& library, const KernelBuilds& builds, const std::string& function) {
   const std::vector<HeldKernel> kernels = kernels_of(builds);
   Error error = several(library, builds, kernels, "the function '" + function.substr(0, kNameShown) + "'",
-                        "ask `Runtime::prepare()` for one of them by key or name");
+                        "ask `Runtime::resolve()` for one of them by key or name");
   error.code = ErrorCode::not_found;
   return error;
 }
@@ -107,7 +107,7 @@ Error not_of_its_own(const Library& library, const KernelBuilds& builds, const s
 }  // namespace
 
 Result<KernelSpec> held_kernel(Library& library, const KernelSpec& asked, const TemplateCatalog& templates) {
-  if (!library.offers(identify(asked)).records.empty()) return asked;
+  if (!library.candidates(identify(asked)).records.empty()) return asked;
   CUBINET_TRY_ASSIGN(KernelBuilds builds, asked.maker == KernelMaker::function
                                               ? library.with_function(asked.name)
                                               : library.all());
@@ -160,7 +160,7 @@ Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name
       ErrorCode::not_found,
       "'" + shown + "' is neither the key of a build nor the name of a function that some store holds",
       "`Store::list()` lists the keys of a store; `import_artifacts()` imports published cubins, and "
-      "`Runtime::prepare(name, image)` adds an image of your own"};
+      "`Runtime::resolve(name, image)` adds an image of your own"};
 }
 
 }  // namespace cubinet

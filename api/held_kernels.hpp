@@ -10,7 +10,7 @@
 namespace cubinet {
 
 // Lookup of kernels by the content of stores instead of a template, as documented at
-// Runtime::prepare().
+// Runtime::resolve().
 
 // Returns the only kernel of this maker and name that has every parameter of `asked`. The error
 // lists `templates` if neither a template nor a store has the name.

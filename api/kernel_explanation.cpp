@@ -86,7 +86,7 @@ bool CubinSource::ask_caches(const CachedKernel& kernel, SmTarget target, Kernel
   build.record = cached->found.cubin.record;
   build.source = cached->found.source;
   build.place = cached->place;
-  build.standing = Standing::current;
+  build.status = BuildStatus::current;
   build.wanted_target = build.usable = true;
   build.verdict = "a build of the cache, the same that would be made today: fetched instead";
   explanation.builds.insert(explanation.builds.begin(), std::move(build));
@@ -99,23 +99,24 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
   explanation.device = device;
   explanation.policy = targets_;
   explanation.targets = targets_of(device);
-  const KernelBuilds builds = library_.offers(kernel.id());
-  const Wish wish = wish_for(kernel, explanation.targets, builds.offers);
-  for (const Judgement& judgement : judge(wish, builds.offers)) {
-    const Offer& offer = builds.offers[judgement.offer];
+  const KernelBuilds builds = library_.candidates(kernel.id());
+  const BuildRequest build_request = build_request_for(kernel, explanation.targets, builds.candidates);
+  for (const Judgement& judgement : judge(build_request, builds.candidates)) {
+    const BuildCandidate& candidate = builds.candidates[judgement.candidate];
     ExplainedBuild& build = explanation.builds.emplace_back();
-    build.record = builds.records[judgement.offer];
-    build.source = library_.source_of(*build.record, offer.store);
-    build.place = library_.stores()[offer.store]->place_of(*build.record);
-    build.standing = judgement.standing;
+    build.record = builds.records[judgement.candidate];
+    build.source = library_.source_of(*build.record, candidate.store);
+    build.place = library_.stores()[candidate.store]->place_of(*build.record);
+    build.status = judgement.status;
     build.wanted_target = judgement.wanted_target;
     build.usable = judgement.usable();
-    build.verdict = judgement.wanted_target ? cubinet::explain(offer, wish, build.record->compiler)
-                                            : verdict_on(*build.record, device, targets_);
+    build.verdict = judgement.wanted_target
+                        ? cubinet::explain(candidate, build_request, build.record->compiler)
+                        : verdict_on(*build.record, device, targets_);
     const bool is_added =
-        kernel.spec().maker == KernelMaker::function && build.standing == Standing::unchecked;
+        kernel.spec().maker == KernelMaker::function && build.status == BuildStatus::unchecked;
     if (is_added && judgement.wanted_target) build.verdict = "an image that was added here";
-    if (build.usable && offer.preferred) build.verdict += "; its channel is pinned to its version";
+    if (build.usable && candidate.preferred) build.verdict += "; its channel is pinned to its version";
     if (build.usable && judgement.held_back)
       build.verdict += "; held back: a channel is pinned to another version";
     if (build.usable && build.record->kind == ImageKind::ptx)

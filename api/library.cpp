@@ -20,8 +20,8 @@ bool is_out(const Store& store, const Error& error) {
 }  // namespace
 
 void KernelBuilds::add(std::shared_ptr<const CubinRecord> record, const Store& store, std::size_t number) {
-  offers.push_back(Offer::of(*record, number));
-  offers.back().preferred = store.prefers(*record);
+  candidates.push_back(BuildCandidate::of(*record, number));
+  candidates.back().preferred = store.prefers(*record);
   records.push_back(std::move(record));
 }
 
@@ -56,7 +56,7 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
     if (!answered && silence == Silence::fails && !is_out(store, answered.error()))
       return std::move(answered).error();
     if (!answered) {
-      tell_passed_over(number, answered.error());
+      log_skipped_store(number, answered.error());
       continue;
     }
     counted_[number].told.store(false, std::memory_order_relaxed);
@@ -67,22 +67,22 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
 }
 
 // Logged once until it answers again, because it is queried for each kernel.
-void Library::tell_passed_over(std::size_t number, const Error& error) {
+void Library::log_skipped_store(std::size_t number, const Error& error) {
   const StoreDescription& description = stores_[number]->description();
   log(log_, counted_[number].told.exchange(true) ? LogLevel::debug : LogLevel::warning,
       std::string(to_string(description.kind)) + " " + description.place +
           " passed over: " + error.to_line());
 }
 
-KernelBuilds Library::offers(const KernelId& kernel) {
+KernelBuilds Library::candidates(const KernelId& kernel) {
   KernelBuilds builds = *ask_all(Silence::is_passed_over, [&](Store& store) { return store.find(kernel); });
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     if (!is_cache(*stores_[number])) counted_[number].asked.fetch_add(1, std::memory_order_relaxed);
   }
   // The builds of one store are contiguous.
-  for (std::size_t i = 0; i < builds.offers.size(); ++i) {
-    const std::size_t store = builds.offers[i].store;
-    if (i == 0 || builds.offers[i - 1].store != store)
+  for (std::size_t i = 0; i < builds.candidates.size(); ++i) {
+    const std::size_t store = builds.candidates[i].store;
+    if (i == 0 || builds.candidates[i - 1].store != store)
       counted_[store].found.fetch_add(1, std::memory_order_relaxed);
   }
   return builds;
@@ -104,14 +104,14 @@ Result<KernelBuilds> Library::all() {
   return ask_all(Silence::fails, [](Store& store) { return store.list(); });
 }
 
-std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish& wish,
+std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const BuildRequest& build_request,
                                           const CubinRecords& refused) {
   // Skipping a build does not change the order of the others, so the builds are judged only once.
-  for (const Judgement& judgement : judge(wish, builds.offers)) {
+  for (const Judgement& judgement : judge(build_request, builds.candidates)) {
     if (!judgement.usable()) break;
-    const auto& record = builds.records[judgement.offer];
+    const auto& record = builds.records[judgement.candidate];
     if (is_refused(*record, refused)) continue;
-    const std::size_t store = builds.offers[judgement.offer].store;
+    const std::size_t store = builds.candidates[judgement.candidate].store;
     auto cubin = stores_[store]->load(record);
     const KernelSource source = source_of(*record, store);
     if (cubin && *cubin) {
@@ -135,7 +135,7 @@ std::optional<Library::CachedBuild> Library::find_build(const KernelIdentity& id
     counted.asked.fetch_add(1, std::memory_order_relaxed);
     auto cubin = stores_[number]->find_build(identity, kind, fingerprint);
     if (!cubin) {
-      tell_passed_over(number, cubin.error());
+      log_skipped_store(number, cubin.error());
       continue;
     }
     counted.told.store(false, std::memory_order_relaxed);
@@ -156,9 +156,9 @@ std::vector<std::string> Library::caches() const {
   return places;
 }
 
-void Library::offer(const Cubin& cubin) {
+void Library::share(const Cubin& cubin) {
   for (const auto& store : stores_) {
-    if (is_cache(*store)) store->offer(cubin);
+    if (is_cache(*store)) store->share(cubin);
   }
 }
 
@@ -167,7 +167,7 @@ Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     auto answered = stores_[number]->rows();
     if (!answered && !is_out(*stores_[number], answered.error())) return std::move(answered).error();
-    if (!answered) tell_passed_over(number, answered.error());
+    if (!answered) log_skipped_store(number, answered.error());
     rows.push_back(answered ? *std::move(answered) : std::make_shared<const StoredRows>());
   }
   return rows;
@@ -181,7 +181,7 @@ TuningTable Library::tuning() {
     if (answered) {
       all.merge(*answered);
     } else {
-      tell_passed_over(number, answered.error());
+      log_skipped_store(number, answered.error());
     }
   }
   return all;
@@ -191,7 +191,7 @@ bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const Cubin
   for (std::size_t i = 0; i < builds.records.size(); ++i) {
     const CubinRecord& there = *builds.records[i];
     if (there.kind == record.kind && there.identity == record.identity && there.digest == record.digest &&
-        !stores_[builds.offers[i].store]->description().writable)
+        !stores_[builds.candidates[i].store]->description().writable)
       return true;
   }
   return false;

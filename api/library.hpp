@@ -17,7 +17,7 @@ namespace cubinet {
 
 // The builds of one kernel in the stores: the candidates for the judge and the record of each.
 struct KernelBuilds {
-  std::vector<Offer> offers;
+  std::vector<BuildCandidate> candidates;
   CubinRecords records;
 
   // Adds a build of the store with index `number` in the list of stores.
@@ -36,10 +36,10 @@ class Library {
   Library(std::vector<std::shared_ptr<Store>> stores, LogSink log);
 
   // Returns the candidates of a request.
-  KernelBuilds offers(const KernelId& kernel);
+  KernelBuilds candidates(const KernelId& kernel);
   // Returns the verified bytes of the build that the judge chooses. The caller fills in the times.
   // Skips refused, missing and damaged builds. nullopt is a miss.
-  std::optional<FoundCubin> choose(const KernelBuilds& builds, const Wish& wish,
+  std::optional<FoundCubin> choose(const KernelBuilds& builds, const BuildRequest& build_request,
                                    const CubinRecords& refused = {});
   // Return every build of a kernel, the builds that match facts without a specification, and all
   // builds. Return an error if a store fails, because an incomplete list could make a name look
@@ -63,7 +63,7 @@ class Library {
   // Returns the names of the caches that find_build() queries.
   std::vector<std::string> caches() const;
   // Offers a build that was made here to the caches.
-  void offer(const Cubin& cubin);
+  void share(const Cubin& cubin);
 
   // Returns whether one of `builds` is this build in a bundle or a folder, so it need not be kept
   // again. In a writable store, a damaged build is replaced instead.
@@ -90,7 +90,7 @@ class Library {
   enum class Silence { is_passed_over, fails };
   template <class Question>
   Result<KernelBuilds> ask_all(Silence silence, const Question& question);
-  void tell_passed_over(std::size_t number, const Error& error);
+  void log_skipped_store(std::size_t number, const Error& error);
   // Publishes a build to the first store that accepts it. Returns the first error if none does.
   Result<KernelSource> publish(const Cubin& cubin);
 

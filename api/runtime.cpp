@@ -55,36 +55,36 @@ class RuntimeImplementation final : public Runtime {
       : options_(std::move(options)),
         environment_(options_.compiler, options_.driver_library, options_.log),
         library_(std::move(options_.stores), options_.log),
-        prepared_(owner_, options_.templates, library_, options_.compile_options),
+        kernels_(owner_, options_.templates, library_, options_.compile_options),
         source_(library_, environment_, options_.compile, options_.targets, options_.log) {}
 
-  Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
+  Result<std::shared_ptr<const Kernel>> resolve(const KernelSpec& spec) override {
     // before any lock, because a thread that does not exist in the child may hold it
     CUBINET_TRY(check_process());
-    CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(spec));
-    return std::shared_ptr<const PreparedKernel>(std::move(kernel));
+    CUBINET_TRY_ASSIGN(auto kernel, kernels_.resolve(spec));
+    return std::shared_ptr<const Kernel>(std::move(kernel));
   }
-  Result<std::shared_ptr<const PreparedKernel>> prepare(const SourceProgram& program) override {
+  Result<std::shared_ptr<const Kernel>> resolve(const SourceProgram& program) override {
     CUBINET_TRY(check_process());
-    CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(program));
-    return std::shared_ptr<const PreparedKernel>(std::move(kernel));
+    CUBINET_TRY_ASSIGN(auto kernel, kernels_.resolve(program));
+    return std::shared_ptr<const Kernel>(std::move(kernel));
   }
-  Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view name, ByteView image) override {
+  Result<std::shared_ptr<const Kernel>> resolve(std::string_view name, ByteView image) override {
     CUBINET_TRY(check_process());
-    CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(name, image));
-    return std::shared_ptr<const PreparedKernel>(std::move(kernel));
+    CUBINET_TRY_ASSIGN(auto kernel, kernels_.resolve(name, image));
+    return std::shared_ptr<const Kernel>(std::move(kernel));
   }
-  Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view key_or_name) override {
+  Result<std::shared_ptr<const Kernel>> resolve(std::string_view key_or_name) override {
     CUBINET_TRY(check_process());
-    CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(key_or_name));
-    return std::shared_ptr<const PreparedKernel>(std::move(kernel));
+    CUBINET_TRY_ASSIGN(auto kernel, kernels_.resolve(key_or_name));
+    return std::shared_ptr<const Kernel>(std::move(kernel));
   }
 
   Result<Function> function(const KernelSpec& spec, int device, std::string_view entry_point) override {
     CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, device));
     return function_of(*kernel, device, entry_point);
   }
-  Result<Function> function(const PreparedKernel& kernel, int device, std::string_view entry_point) override {
+  Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
     if (cached.owner() != owner_.get()) return refuse(kernel.spec(), device, not_ours(kernel));
     return function_of(cached, device, entry_point);
@@ -92,7 +92,7 @@ class RuntimeImplementation final : public Runtime {
 
   Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target, ImageKind kind) override;
 
-  Result<KernelExplanation> explain(const PreparedKernel& kernel, ComputeCapability device) override {
+  Result<KernelExplanation> explain(const Kernel& kernel, ComputeCapability device) override {
     CUBINET_TRY(check_process());
     const auto& cached = static_cast<const CachedKernel&>(kernel);
     if (cached.owner() != owner_.get()) return not_ours(kernel);
@@ -100,14 +100,14 @@ class RuntimeImplementation final : public Runtime {
   }
   Result<DeviceRows> rows(ComputeCapability device) override {
     CUBINET_TRY(check_process());
-    return DeviceRowReader(library_, prepared_, source_).rows(device);
+    return DeviceRowReader(library_, kernels_, source_).rows(device);
   }
-  Result<ExplainedBuild> standing(std::shared_ptr<const CubinRecord> record) override {
+  Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) override {
     CUBINET_TRY(check_process());
-    return DeviceRowReader(library_, prepared_, source_).standing(std::move(record));
+    return DeviceRowReader(library_, kernels_, source_).build_status(std::move(record));
   }
 
-  bool release(const PreparedKernel& kernel, int device) override {
+  bool release(const Kernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
     return check_process() && cached.owner() == owner_.get() && cached.forget(device);
   }
@@ -127,7 +127,7 @@ class RuntimeImplementation final : public Runtime {
 
  private:
   Result<void> check_process() const;
-  static Error not_ours(const PreparedKernel& kernel);
+  static Error not_ours(const Kernel& kernel);
   Result<std::shared_ptr<const CachedKernel>> prepare_request(const KernelSpec& spec, int device);
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point);
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
@@ -137,14 +137,14 @@ class RuntimeImplementation final : public Runtime {
   static void describe(const FoundCubin& found, KernelEvent& event);
   Error refuse(const KernelSpec& spec, int device, Error error);
   void observe(const KernelEvent& event);
-  void tell(KernelEvent& event, const Stopwatch& watch, const Error* error);
+  void report(KernelEvent& event, const Stopwatch& watch, const Error* error);
 
   RuntimeOptions options_;
   ForkGuard fork_guard_;
   std::shared_ptr<const char> owner_ = std::make_shared<const char>();
   Environment environment_;
   Library library_;
-  PreparedKernels prepared_;
+  KernelCache kernels_;
   CubinSource source_;
   ModuleCache modules_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
@@ -160,8 +160,8 @@ Result<void> RuntimeImplementation::check_process() const {
       "create a Runtime of its own in the child: CUDA contexts and SQLite connections do not survive fork"};
 }
 
-Error RuntimeImplementation::not_ours(const PreparedKernel& kernel) {
-  return Error{ErrorCode::invalid_argument, kernel.spec().to_string() + " was prepared by another Runtime",
+Error RuntimeImplementation::not_ours(const Kernel& kernel) {
+  return Error{ErrorCode::invalid_argument, kernel.spec().to_string() + " was resolved by another Runtime",
                "prepare it with the Runtime that is asked"};
 }
 
@@ -180,13 +180,13 @@ Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_reque
                                                                                    int device) {
   const Stopwatch watch;
   if (auto checked = check_process(); !checked) return refuse(spec, device, checked.error());
-  auto prepared = prepared_.prepare(spec);
-  if (prepared) return prepared;
+  auto resolved = kernels_.resolve(spec);
+  if (resolved) return resolved;
   KernelEvent event;
   event.spec = spec;
   event.device = device;
-  tell(event, watch, &prepared.error());
-  return prepared;
+  report(event, watch, &resolved.error());
+  return resolved;
 }
 
 Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, int device,
@@ -207,7 +207,7 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
   std::optional<KernelEvent> event;
   const Stopwatch watch;
   const auto functions = loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
-  if (event) tell(*event, watch, functions ? nullptr : &functions.error());
+  if (event) report(*event, watch, functions ? nullptr : &functions.error());
   auto picked =
       functions ? pick_function(*functions, entry_point, kernel.spec()) : Result<Function>(functions.error());
   // Not covered by an event: an unknown entry point, and the failure of a joined request.
@@ -315,7 +315,7 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
     event.find_seconds = (*found)->find_seconds;
     event.compile_seconds = (*found)->compile_seconds;
   }
-  tell(event, watch, found ? nullptr : &found.error());
+  report(event, watch, found ? nullptr : &found.error());
   return found;
 }
 
@@ -324,7 +324,7 @@ void RuntimeImplementation::observe(const KernelEvent& event) {
   if (options_.observer && fork_guard_.in_original_process()) options_.observer(event);
 }
 
-void RuntimeImplementation::tell(KernelEvent& event, const Stopwatch& watch, const Error* error) {
+void RuntimeImplementation::report(KernelEvent& event, const Stopwatch& watch, const Error* error) {
   event.total_seconds = watch.seconds();
   const bool missed = options_.compile == CompilePolicy::never &&
                       (error == nullptr ? !event.source : error->code == ErrorCode::not_found);

@@ -20,14 +20,14 @@ namespace {
 Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptions& options,
                          Imports& imports) {
   if (import.placement == ArtifactPlacement::in_place) return true;
-  const std::size_t piece = std::max<std::size_t>(options.files_a_piece, 1);
-  const std::size_t pieces = (import.files.size() + piece - 1) / piece;
+  const std::size_t batch = std::max<std::size_t>(options.files_per_batch, 1);
+  const std::size_t batches = (import.files.size() + batch - 1) / batch;
   std::mutex mutex;
   std::optional<Error> failure;
   std::size_t brought = 0;
-  run_pieces(options, import.folder, pieces, [&](std::size_t number) {
-    const std::size_t begin = number * piece;
-    const std::size_t end = std::min(begin + piece, import.files.size());
+  run_batches(options, import.folder, batches, [&](std::size_t number) {
+    const std::size_t begin = number * batch;
+    const std::size_t end = std::min(begin + batch, import.files.size());
     for (std::size_t i = begin; i < end; ++i) {
       {
         const std::lock_guard lock(mutex);

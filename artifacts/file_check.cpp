@@ -37,11 +37,11 @@ class FolderChecker {
     known_.reserve(known_files_.size());
     for (VerifiedFile& file : known_files_)
       known_.emplace(file.name, &file);
-    const std::size_t piece = std::max<std::size_t>(options_.files_a_piece, 1);
-    const std::size_t pieces = (numbers_.size() + piece - 1) / piece;
-    run_pieces(options_, folder_, pieces, [&](std::size_t number) {
-      const std::size_t begin = number * piece;
-      return check_piece(begin, std::min(begin + piece, numbers_.size()));
+    const std::size_t batch = std::max<std::size_t>(options_.files_per_batch, 1);
+    const std::size_t batches = (numbers_.size() + batch - 1) / batch;
+    run_batches(options_, folder_, batches, [&](std::size_t number) {
+      const std::size_t begin = number * batch;
+      return check_batch(begin, std::min(begin + batch, numbers_.size()));
     });
     remember(true);
     check_.complete = std::all_of(numbers_.begin(), numbers_.end(),
@@ -50,7 +50,7 @@ class FolderChecker {
   }
 
  private:
-  std::string check_piece(std::size_t begin, std::size_t end) {
+  std::string check_batch(std::size_t begin, std::size_t end) {
     ArtifactReader reader;
     std::vector<VerifiedFile> verified;
     std::uint64_t bytes = 0;
@@ -144,8 +144,8 @@ class FolderChecker {
 
 }  // namespace
 
-void run_pieces(const ArtifactImportOptions& options, const std::filesystem::path& folder, std::size_t count,
-                const std::function<std::string(std::size_t)>& work) {
+void run_batches(const ArtifactImportOptions& options, const std::filesystem::path& folder, std::size_t count,
+                 const std::function<std::string(std::size_t)>& work) {
   if (count == 0) return;
   if (options.run) return options.run(folder, count, work);
   for (std::size_t i = 0; i < count && !(options.cancelled && options.cancelled()); ++i)

@@ -33,7 +33,7 @@ Result<FolderCheck> check_files(const std::filesystem::path& folder, const Folde
                                 const ArtifactImportOptions& options, Imports& imports);
 
 // Runs the work with options.run or its default.
-void run_pieces(const ArtifactImportOptions& options, const std::filesystem::path& folder, std::size_t count,
-                const std::function<std::string(std::size_t)>& work);
+void run_batches(const ArtifactImportOptions& options, const std::filesystem::path& folder, std::size_t count,
+                 const std::function<std::string(std::size_t)>& work);
 
 }  // namespace cubinet

@@ -20,7 +20,7 @@ namespace {
 
 // The published lists have 2.4 MB for 13,453 files.
 constexpr std::uint64_t kMaximumList = std::uint64_t{64} << 20;
-constexpr std::size_t kMirroredPiece = 16;
+constexpr std::size_t kMirroredBatch = 16;
 constexpr std::string_view kCubinSuffix = ".cubin";
 
 // Returns whether the file is a kernel or metadata. Host code is not mirrored.
@@ -57,9 +57,9 @@ std::string without_slash(const std::string& folder) {
 }
 
 // The targets for which a folder's headers have a row of each function.
-class Wishes {
+class MirrorChoice {
  public:
-  explicit Wishes(const PublishedMirrorOptions& options) : options_(options) {}
+  explicit MirrorChoice(const PublishedMirrorOptions& options) : options_(options) {}
 
   bool needs_headers() const { return !options_.targets.empty() || options_.choose; }
   Result<void> add(const std::string& name, ByteView bytes) {
@@ -110,7 +110,7 @@ class FolderMirror {
  public:
   FolderMirror(FileServer& source, const MirrorTree& tree, const PublishedMirrorOptions& options,
                const PublishedList& list)
-      : source_(source), tree_(tree), options_(options), wishes_(options) {
+      : source_(source), tree_(tree), options_(options), choice_(options) {
     folder_.list = list;
   }
 
@@ -201,26 +201,26 @@ class FolderMirror {
   // cubin.
   Result<void> get_headers() {
     for (File& file : files_) {
-      if (!wishes_.needs_headers() || !is_metadata_header(file.entry.name)) continue;
+      if (!choice_.needs_headers() || !is_metadata_header(file.entry.name)) continue;
       CUBINET_TRY_ASSIGN(const auto header, get(file, true));
       file.done = true;
-      CUBINET_TRY(wishes_.add(at(file.entry.name), *header));
+      CUBINET_TRY(choice_.add(at(file.entry.name), *header));
     }
     return {};
   }
 
   void get_files() {
-    const std::size_t pieces = (files_.size() + kMirroredPiece - 1) / kMirroredPiece;
-    const auto work = [this](std::size_t piece) {
-      const std::size_t begin = piece * kMirroredPiece;
-      const std::size_t end = std::min(begin + kMirroredPiece, files_.size());
+    const std::size_t batches = (files_.size() + kMirroredBatch - 1) / kMirroredBatch;
+    const auto work = [this](std::size_t batch) {
+      const std::size_t begin = batch * kMirroredBatch;
+      const std::size_t end = std::min(begin + kMirroredBatch, files_.size());
       for (std::size_t i = begin; i < end && !is_over(); ++i)
         if (!files_[i].done) settle(files_[i]);
       return plural(end - begin, "file");
     };
-    if (options_.run) return options_.run(folder_.list.folder, pieces, work);
-    for (std::size_t piece = 0; piece < pieces && !is_over(); ++piece)
-      work(piece);
+    if (options_.run) return options_.run(folder_.list.folder, batches, work);
+    for (std::size_t batch = 0; batch < batches && !is_over(); ++batch)
+      work(batch);
   }
 
   bool is_over() {
@@ -230,7 +230,7 @@ class FolderMirror {
   }
 
   void settle(File& file) {
-    const auto got = get(file, wishes_.wants(file.entry.name));
+    const auto got = get(file, choice_.wants(file.entry.name));
     const std::lock_guard lock(mutex_);
     file.done = got || got.error().code == ErrorCode::not_found || got.error().code == ErrorCode::corruption;
     if (got) {
@@ -291,7 +291,7 @@ class FolderMirror {
   FileServer& source_;
   const MirrorTree& tree_;
   const PublishedMirrorOptions& options_;
-  Wishes wishes_;
+  MirrorChoice choice_;
   Bytes list_;
   std::vector<File> files_;
   std::mutex mutex_;  // guards the members below, and the members of files_

@@ -18,7 +18,7 @@ namespace cubinet {
 namespace {
 
 Result<KernelExplanation> explain(Runtime& runtime, const AttentionPlan& plan, const KernelSpec& spec) {
-  CUBINET_TRY_ASSIGN(const auto kernel, runtime.prepare(spec));
+  CUBINET_TRY_ASSIGN(const auto kernel, runtime.resolve(spec));
   return runtime.explain(*kernel, plan.request.device.capability);
 }
 
@@ -37,11 +37,11 @@ Result<void> check_exists(Runtime& runtime, const AttentionPlan& plan, const Ker
 // accepted. This is so if the kernel was not compiled yet, and the plan's policy is the default or
 // equals the Runtime's.
 Result<bool> is_forecast(Runtime& runtime, const AttentionPlan& plan, const KernelSpec& spec) {
-  const TargetPolicy& wishes = plan.request.options.targets;
+  const TargetPolicy& policy = plan.request.options.targets;
   if (plan.exists()) return false;
-  if (wishes == TargetPolicy{}) return true;
+  if (policy == TargetPolicy{}) return true;
   CUBINET_TRY_ASSIGN(const KernelExplanation known, explain(runtime, plan, spec));
-  return known.policy == wishes;
+  return known.policy == policy;
 }
 
 // Checks the target of the loaded build. The Runtime chooses builds by its own policy and skips
@@ -49,10 +49,10 @@ Result<bool> is_forecast(Runtime& runtime, const AttentionPlan& plan, const Kern
 Result<void> check_target(Runtime& runtime, const AttentionPlan& plan, const PlanStep& step,
                           const Function& function) {
   const KernelSpec& spec = std::get<KernelSpec>(step.kernel);
-  const TargetPolicy& wishes = plan.request.options.targets;
+  const TargetPolicy& policy = plan.request.options.targets;
   const SmTarget loaded = function.record().target;
   const bool named = plan.row.target != SmTarget{} && step.kernel == plan.steps[plan.attention_step()].kernel;
-  if (wishes.allows(loaded)) {
+  if (policy.allows(loaded)) {
     if (!named || loaded == plan.row.target) return {};
     CUBINET_TRY_ASSIGN(const bool forecast, is_forecast(runtime, plan, spec));
     if (forecast) return {};
@@ -60,7 +60,7 @@ Result<void> check_target(Runtime& runtime, const AttentionPlan& plan, const Pla
   return Error{ErrorCode::invalid_argument,
                "the plan wants " + spec.to_string() +
                    (named ? " for " + plan.row.target.to_string() : std::string()) +
-                   (wishes == TargetPolicy{} ? "" : " under its policy (" + wishes.to_string() + ")") +
+                   (policy == TargetPolicy{} ? "" : " under its policy (" + policy.to_string() + ")") +
                    ", and the Runtime loaded the build for " + function.record().target_name(),
                "give the Runtime and the plan the same policy, and plan with the rows that `Runtime::rows()` "
                "gives now; what was loaded before stays until `Runtime::release()`, and a target whose build "
@@ -193,7 +193,7 @@ Result<BoundAttention> BoundAttention::bind(Runtime& runtime, const AttentionPla
   if (measured.empty()) return bound;
   PlanRequest request = plan.request;
   request.options.occupancy.insert(request.options.occupancy.begin(), measured.begin(), measured.end());
-  CUBINET_TRY_ASSIGN(Consideration answer, consider(*plan.backend, request));
+  CUBINET_TRY_ASSIGN(PlanDecision answer, consider(*plan.backend, request));
   auto* again = std::get_if<AttentionPlan>(&answer);
   // Keep the plan: it is slower than estimated, but correct.
   if (again == nullptr || !again->launchable()) return bound;

@@ -101,7 +101,7 @@ Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, c
     return resolution;
   }
   for (const auto& backend : order) {
-    CUBINET_TRY_ASSIGN(Consideration answer, consider(*backend, request));
+    CUBINET_TRY_ASSIGN(PlanDecision answer, consider(*backend, request));
     if (auto* decline = std::get_if<BackendDecline>(&answer)) {
       decline->backend = backend->name();
       resolution.declined.push_back(std::move(*decline));

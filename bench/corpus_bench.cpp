@@ -112,7 +112,7 @@ Result<void> run_case(Runtime& runtime, const std::shared_ptr<const Device>& dev
   program.text = given.at("source");
   program.kernels = given.at("names").get<std::vector<std::string>>();
   program.flags = given.at("flags").get<std::vector<std::string>>();
-  CUBINET_TRY_ASSIGN(const auto kernel, runtime.prepare(program));
+  CUBINET_TRY_ASSIGN(const auto kernel, runtime.resolve(program));
   CUBINET_TRY_ASSIGN(const Function function,
                      runtime.function(*kernel, ordinal, given.at("kernel").get<std::string>()));
 

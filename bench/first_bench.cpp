@@ -23,10 +23,10 @@ Result<void> bench_first(const Settings& settings, const FirstOptions& options) 
   runtime_settings.observer = [&event](const KernelEvent& seen) { event = seen; };
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(runtime_settings)));
   const double created = now_seconds();
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<const PreparedKernel> attention,
-                     runtime->prepare(attention_spec(options.head_dim, options.page_size)));
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<const PreparedKernel> combine,
-                     runtime->prepare(combine_spec(options.head_dim)));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Kernel> attention,
+                     runtime->resolve(attention_spec(options.head_dim, options.page_size)));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Kernel> combine,
+                     runtime->resolve(combine_spec(options.head_dim)));
   CUBINET_TRY(runtime->function(*combine, settings.device, "attention_combine"));
   const KernelEvent second = event;
   CUBINET_TRY(runtime->function(*attention, settings.device, "attention_decode"));

@@ -40,7 +40,7 @@ Result<double> time_bare(const BareDriverApi& api, CUfunction function, const Ar
 
 struct LaunchCase {
   std::string name;
-  std::shared_ptr<const PreparedKernel> prepared;
+  std::shared_ptr<const Kernel> prepared;
   Function function;
 };
 
@@ -104,10 +104,10 @@ Result<double> time_look_ups(unsigned threads, const std::function<Result<Functi
 Result<void> add_look_ups(const Settings& settings, const std::shared_ptr<Runtime>& runtime, Report& report) {
   constexpr int kKernels = 16;
   std::vector<KernelSpec> specs;
-  std::vector<std::shared_ptr<const PreparedKernel>> prepared;
+  std::vector<std::shared_ptr<const Kernel>> prepared;
   for (int variant = 0; variant < kKernels; ++variant) {
     specs.push_back(small_spec("bench_struct", variant));
-    CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->prepare(specs.back()));
+    CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->resolve(specs.back()));
     CUBINET_TRY(runtime->function(*prepared.back(), settings.device));
   }
   KernelSpec complete_attention = attention_spec(128, 64);
@@ -136,7 +136,7 @@ Result<void> add_look_ups(const Settings& settings, const std::shared_ptr<Runtim
 Result<LaunchCase> prepare_case(const Settings& settings, Runtime& runtime, const char* template_name,
                                 const std::filesystem::path& cubins) {
   LaunchCase prepared{template_name, nullptr, {}};
-  CUBINET_TRY_ASSIGN(prepared.prepared, runtime.prepare(small_spec(template_name, 0)));
+  CUBINET_TRY_ASSIGN(prepared.prepared, runtime.resolve(small_spec(template_name, 0)));
   CUBINET_TRY_ASSIGN(prepared.function, runtime.function(*prepared.prepared, settings.device));
   if (cubins.empty()) return prepared;
   CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found,

@@ -74,9 +74,9 @@ Result<double> cubinet_pass(const Settings& settings, const Warm& store, const K
                             Layer layer) {
   CUBINET_TRY_ASSIGN(RuntimeOptions options, warm_options(settings, store, layer));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
-  std::vector<std::shared_ptr<const PreparedKernel>> prepared;
+  std::vector<std::shared_ptr<const Kernel>> prepared;
   for (const KernelSpec& spec : group.specs) {
-    CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->prepare(spec));
+    CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->resolve(spec));
   }
   CUBINET_TRY(runtime->function(store.primer, settings.device));
   // A template's first fingerprint hashes its source; later ones look it up.

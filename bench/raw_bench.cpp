@@ -61,7 +61,7 @@ Result<nlohmann::json> compile_ours(const Settings& settings, const RawProgram& 
   KernelEvent event;
   runtime_settings.observer = [&event](const KernelEvent& seen) { event = seen; };
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(runtime_settings)));
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<const PreparedKernel> kernel, runtime->prepare(raw.program));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Kernel> kernel, runtime->resolve(raw.program));
   if (options.load) {
     CUBINET_TRY(runtime->function(*kernel, settings.device));
   } else {

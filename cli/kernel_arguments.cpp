@@ -118,16 +118,16 @@ Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
   return spec;
 }
 
-Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, const std::string& subject,
-                                                             const std::vector<std::string>& parameters) {
+Result<std::shared_ptr<const Kernel>> resolve_kernel(Runtime& runtime, const std::string& subject,
+                                                     const std::vector<std::string>& parameters) {
   const auto kernel_template = runtime.templates().find(subject);
   if (kernel_template) {
     CUBINET_TRY_ASSIGN(const KernelSpec spec, parse_parameters(**kernel_template, parameters));
-    return runtime.prepare(spec);
+    return runtime.resolve(spec);
   }
   Error error = kernel_template.error();
   if (parameters.empty()) {
-    auto held = runtime.prepare(subject);
+    auto held = runtime.resolve(subject);
     if (held || held.error().code != ErrorCode::not_found) return held;
     error.message += "; " + held.error().message;
     error.remedy += "; " + held.error().remedy;

@@ -66,8 +66,8 @@ Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
 
 // KERNEL as people name it: a template, by its parameters; otherwise a kernel that some store holds, by key
 // or by the name of a function.
-Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, const std::string& subject,
-                                                             const std::vector<std::string>& parameters);
+Result<std::shared_ptr<const Kernel>> resolve_kernel(Runtime& runtime, const std::string& subject,
+                                                     const std::vector<std::string>& parameters);
 // Which of these programs a kernel is a part of: the one in whose text its name stands, as that of a function
 // if it can be, comments aside; the first where it stands in none.
 std::size_t source_of_kernel(std::string_view expression, const std::vector<SourceProgram>& programs);

@@ -29,11 +29,11 @@ Progress::~Progress() {
   console_.clear_status_line();
 }
 
-void Progress::finished(const std::string& piece) {
+void Progress::finished(const std::string& item) {
   const std::lock_guard lock(mutex_);
   ++done_;
   if (console_.terminal()) {
-    console_.message(LogLevel::info, piece);
+    console_.message(LogLevel::info, item);
     draw();
     return;
   }
@@ -41,7 +41,7 @@ void Progress::finished(const std::string& piece) {
   const bool due = done_ == 1 || done_ == total_ || now - told_ >= kSecondsALine;
   if (!console_.heard() || !(due || console_.verbose())) return;
   told_ = now;
-  console_.note(fmt::format("[{}/{}] {}", done_, total_, piece));
+  console_.note(fmt::format("[{}/{}] {}", done_, total_, item));
 }
 
 void Progress::tick() {

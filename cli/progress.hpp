@@ -11,8 +11,8 @@
 
 namespace cubinet::cli {
 
-// How far a list of pieces of work is: a bar at the bottom of a terminal, elsewhere plain lines, one a second
-// at most beside the first and the last, or with -v one a piece; both on stderr. Thread-safe.
+// How far a list of items of work is: a bar at the bottom of a terminal, elsewhere plain lines, one a second
+// at most beside the first and the last, or with -v one a item; both on stderr. Thread-safe.
 class Progress {
  public:
   Progress(Console& console, std::size_t total);
@@ -20,7 +20,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void finished(const std::string& piece);
+  void finished(const std::string& item);
   void tick();  // redraws the bar, for its clock
 
  private:

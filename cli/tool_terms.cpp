@@ -68,11 +68,11 @@ constexpr Term kTerms[] = {
     {"MirrorFoldersOptions::lists", "--checksums sha256:DIGEST, several by --checksums FILE"},
     {"PinOptions::manifest", "--manifest"},
     {"PlanOptions::may_compile", "PlanOptions::may_compile"},  // verbs plan and bind with one Runtime
-    {"Runtime::prepare()", "cubinet"},
+    {"Runtime::resolve()", "cubinet"},
     {"PrebuildOptions::matrix", "MATRIX"},
     {"PrebuildOptions::request", "--device and --problems"},
     {"PrebuildOptions::skip_refused", "--skip-refused"},
-    {"Runtime::prepare(name, image)", "`cubinet registry add FILE --name NAME`"},
+    {"Runtime::resolve(name, image)", "`cubinet registry add FILE --name NAME`"},
     {"Runtime::release()", "Runtime::release()"},  // no verb keeps a plan
     {"Runtime::rows()", "Runtime::rows()"},        // no verb keeps a plan
     {"RuntimeOptions::compile", "`cubinet compile`"},

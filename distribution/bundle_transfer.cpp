@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "piece_folder.hpp"
+#include "chunk_folder.hpp"
 #include "temporary_file_sink.hpp"
 
 #include <cubinet/base/sha256_hasher.hpp>
@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::string_view kSignatureSuffix = ".minisig";
 constexpr std::size_t kMaximumSignatures = 64;
-constexpr std::uint64_t kPassedPiece = std::uint64_t{8} << 20;
-constexpr std::size_t kHashedPiece = std::size_t{1} << 20;
+constexpr std::uint64_t kPassedChunk = std::uint64_t{8} << 20;
+constexpr std::size_t kHashedChunk = std::size_t{1} << 20;
 
 Result<BlobDescriptor> describe_source(BodySource& source) {
   Sha256Hasher hasher;
-  Bytes piece(kHashedPiece);
+  Bytes chunk(kHashedChunk);
   for (std::uint64_t offset = 0; offset < source.size();) {
-    CUBINET_TRY_ASSIGN(const std::size_t count, source.read(offset, piece));
-    hasher.raw(ByteView(piece).first(count));
+    CUBINET_TRY_ASSIGN(const std::size_t count, source.read(offset, chunk));
+    hasher.raw(ByteView(chunk).first(count));
     offset += count;
   }
   return BlobDescriptor{hasher.finish(), source.size()};
@@ -67,7 +67,7 @@ class PackSink final : public BodySink {
   ByteView root_;
 };
 
-// A blob of one server as the body of a request to another. Only one piece of it is in memory.
+// A blob of one server as the body of a request to another. Only one chunk of it is in memory.
 class PassedBlob final : public BodySource {
  public:
   PassedBlob(ContentServer& from, const BlobDescriptor& blob) : from_(from), blob_(blob) {}
@@ -76,22 +76,22 @@ class PassedBlob final : public BodySource {
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) override {
     if (offset >= blob_.size) return std::size_t{0};
     if (offset < begin_) begin_again();  // it is sent again
-    while (offset >= begin_ + piece_.size())
-      CUBINET_TRY(next_piece());
-    const ByteView rest = ByteView(piece_).subspan(static_cast<std::size_t>(offset - begin_));
+    while (offset >= begin_ + chunk_.size())
+      CUBINET_TRY(next_chunk());
+    const ByteView rest = ByteView(chunk_).subspan(static_cast<std::size_t>(offset - begin_));
     const std::size_t count = std::min(rest.size(), into.size());
     std::copy_n(rest.begin(), count, into.begin());
     return count;
   }
 
  private:
-  Result<void> next_piece() {
-    begin_ += piece_.size();
-    piece_.clear();
-    CUBINET_TRY_ASSIGN(piece_,
-                       from_.read_blob_part(blob_, {begin_, std::min(kPassedPiece, blob_.size - begin_)}));
-    hasher_.raw(piece_);
-    if (begin_ + piece_.size() < blob_.size) return {};
+  Result<void> next_chunk() {
+    begin_ += chunk_.size();
+    chunk_.clear();
+    CUBINET_TRY_ASSIGN(chunk_,
+                       from_.read_blob_part(blob_, {begin_, std::min(kPassedChunk, blob_.size - begin_)}));
+    hasher_.raw(chunk_);
+    if (begin_ + chunk_.size() < blob_.size) return {};
     const Sha256Digest found = hasher_.finish();
     if (found == blob_.digest) return {};
     begin_again();
@@ -104,20 +104,20 @@ class PassedBlob final : public BodySource {
   void begin_again() {
     hasher_ = Sha256Hasher();
     begin_ = 0;
-    piece_.clear();
+    chunk_.clear();
   }
 
   ContentServer& from_;
   const BlobDescriptor blob_;
   Sha256Hasher hasher_;
-  std::uint64_t begin_ = 0;  // offset of the piece
-  Bytes piece_;
+  std::uint64_t begin_ = 0;  // offset of the chunk
+  Bytes chunk_;
 };
 
 Result<void> pass_blob(ContentServer& from, const BlobDescriptor& blob, ContentServer& to) {
   CUBINET_TRY_ASSIGN(const bool there, to.has_blob(blob));
   if (there) return {};
-  if (blob.size > kPassedPiece) {
+  if (blob.size > kPassedChunk) {
     PassedBlob source(from, blob);
     return to.write_blob(blob, source);
   }
@@ -296,7 +296,7 @@ Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, cons
   TemporaryFileSink file(files, temporary_path_beside(path));
   PackSink sink(file, bundle.root);
   CUBINET_TRY(sink.restart());
-  CUBINET_TRY(PieceFolder(files, path, bundle.pack).read(server, sink));
+  CUBINET_TRY(ChunkFolder(files, path, bundle.pack).read(server, sink));
   // The signatures are written before the bundle, because a policy may refuse a bundle without
   // them.
   for (const BundleSignature& signature : bundle.signatures)

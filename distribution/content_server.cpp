@@ -10,7 +10,7 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
 
 // A sink that hashes its input.
 class HashingSink final : public BodySink {
@@ -121,14 +121,14 @@ Result<void> read_blob_to_file(ContentServer& server, const BlobDescriptor& blob
 
 Result<std::size_t> FileSource::read(std::uint64_t offset, std::span<std::byte> into) {
   if (offset >= size_) return std::size_t{0};
-  if (offset < piece_offset_ || offset >= piece_offset_ + piece_.size()) {
-    CUBINET_TRY_ASSIGN(piece_,
-                       files_->read_range(path_, begin_ + offset, std::min(kPieceBytes, size_ - offset)));
-    piece_offset_ = offset;
-    if (piece_.empty())
+  if (offset < chunk_offset_ || offset >= chunk_offset_ + chunk_.size()) {
+    CUBINET_TRY_ASSIGN(chunk_,
+                       files_->read_range(path_, begin_ + offset, std::min(kChunkBytes, size_ - offset)));
+    chunk_offset_ = offset;
+    if (chunk_.empty())
       return Error{ErrorCode::io, "'" + path_.string() + "' became shorter while it was sent"};
   }
-  const ByteView rest = ByteView(piece_).subspan(static_cast<std::size_t>(offset - piece_offset_));
+  const ByteView rest = ByteView(chunk_).subspan(static_cast<std::size_t>(offset - chunk_offset_));
   const std::size_t count = std::min(rest.size(), into.size());
   std::copy_n(rest.begin(), count, into.begin());
   return count;

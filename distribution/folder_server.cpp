@@ -7,7 +7,7 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint64_t kFolderPieceBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kFolderChunkBytes = std::uint64_t{1} << 20;
 constexpr std::string_view kChannelScheme = "sha256:";
 
 class FolderServer final : public ContentServer {
@@ -89,26 +89,26 @@ class FolderServer final : public ContentServer {
   Result<void> read_into(const Sha256Digest& digest, std::uint64_t offset, std::uint64_t count,
                          BodySink& sink) {
     while (count > 0) {
-      CUBINET_TRY_ASSIGN(const Bytes piece,
-                         files_->read_range(path_of(digest), offset, std::min(count, kFolderPieceBytes)));
-      if (piece.empty())
+      CUBINET_TRY_ASSIGN(const Bytes chunk,
+                         files_->read_range(path_of(digest), offset, std::min(count, kFolderChunkBytes)));
+      if (chunk.empty())
         return Error{ErrorCode::corruption,
                      "'" + path_of(digest).string() + "' ends at " + std::to_string(offset)};
-      CUBINET_TRY(sink.write(piece));
-      offset += piece.size();
-      count -= piece.size();
+      CUBINET_TRY(sink.write(chunk));
+      offset += chunk.size();
+      count -= chunk.size();
     }
     return {};
   }
 
   Result<void> write_temporary(const std::filesystem::path& path, BodySource& source) {
     CUBINET_TRY_ASSIGN(const std::unique_ptr<WritableFile> file, files_->create(path));
-    Bytes piece(kFolderPieceBytes);
+    Bytes chunk(kFolderChunkBytes);
     for (std::uint64_t offset = 0; offset < source.size();) {
-      CUBINET_TRY_ASSIGN(const std::size_t count, source.read(offset, piece));
+      CUBINET_TRY_ASSIGN(const std::size_t count, source.read(offset, chunk));
       if (count == 0)
         return Error{ErrorCode::io, "what is written to '" + path.string() + "' ends before its size"};
-      CUBINET_TRY(file->write(ByteView(piece).first(count)));
+      CUBINET_TRY(file->write(ByteView(chunk).first(count)));
       offset += count;
     }
     CUBINET_TRY(file->sync());

@@ -70,7 +70,7 @@ class RemoteCache final : public Store {
     return found;
   }
 
-  void offer(const Cubin& cubin) override {
+  void share(const Cubin& cubin) override {
     if (!asks_ || !options_.writer || !fork_guard_.in_original_process()) return;
     uploads_.push([this, cubin](HttpClient& client) {
       return writing_.ask(description_.place, [&] { return write(client, cubin); });

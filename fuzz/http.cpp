@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a server's answer: the head of a response in pieces, ranges, waiting times, redirects,
+// Reads a server's answer: the head of a response in chunks, ranges, waiting times, redirects,
 // manifests and channels. The first line is a status, the lines up to an empty one are headers, and
 // the rest is the body.
 #include "fuzz.hpp"

@@ -51,7 +51,7 @@ std::string readable_log(const IncludeClosure& closure, const std::string& log,
   return readable + log.substr(copied);
 }
 
-void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
+void add_searched_folders(const MissingHeader& header, Error& error) {
   constexpr std::size_t kMostPlaces = 8;
   std::string places;
   for (std::size_t i = 0; i < std::min(header.places.size(), kMostPlaces); ++i)
@@ -86,7 +86,7 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
     error.message += ": " + first_error(log);
   }
   if (not_found != nullptr) {
-    tell_where_it_was_looked_for(*not_found, error);
+    add_searched_folders(*not_found, error);
     if (!without_bundled.empty()) error.message += "; " + without_bundled;
   }
   error.detail = std::move(log);

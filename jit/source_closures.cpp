@@ -69,7 +69,7 @@ Result<SourceClosures::Closures> SourceClosures::take(const PreparedRequest& req
                        return closures_.take(source, search);
                      }));
   for (Closure& closure : closures)
-    closure = told_why(std::move(closure));
+    closure = with_reason(std::move(closure));
   return closures;
 }
 
@@ -109,7 +109,7 @@ bool SourceClosures::install_bundled() {
 
 // Returns the closure with the reason why the compiler's headers are not searched, for a later
 // error.
-SourceClosures::Closure SourceClosures::told_why(Closure closure) {
+SourceClosures::Closure SourceClosures::with_reason(Closure closure) {
   const std::lock_guard lock(bundled_mutex_);
   if (!bundled_failure_ || closure->missing.empty()) return closure;
   auto told = std::make_shared<IncludeClosure>(*closure);

@@ -39,7 +39,7 @@ class SourceClosures {
   bool has_bundled();
   bool is_still_there();
   bool install_bundled();
-  Closure told_why(Closure closure);
+  Closure with_reason(Closure closure);
 
   const std::vector<std::string> toolkit_directories_;
   const Load load_;

@@ -36,7 +36,7 @@ Result<DeviceChoice> choose_for_device(const SessionOptions& session, const Devi
       continue;
     }
     for (const KernelSpec& spec : *specs) {
-      CUBINET_TRY_ASSIGN(const auto kernel, runtime->prepare(spec));
+      CUBINET_TRY_ASSIGN(const auto kernel, runtime->resolve(spec));
       CUBINET_TRY_ASSIGN(const KernelExplanation found, runtime->explain(*kernel, request.device.capability));
       if (const ExplainedBuild* build = found.choice()) wanted.push_back(build->record);
     }

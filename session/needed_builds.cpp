@@ -35,7 +35,7 @@ Result<NeededBuilds> builds_needed(Runtime& runtime, const DeviceRequest& reques
       continue;
     }
     for (const KernelSpec& spec : *specs) {
-      CUBINET_TRY_ASSIGN(const auto kernel, runtime.prepare(spec));
+      CUBINET_TRY_ASSIGN(const auto kernel, runtime.resolve(spec));
       CUBINET_TRY_ASSIGN(const KernelExplanation found, runtime.explain(*kernel, request.device.capability));
       if (const ExplainedBuild* build = found.choice()) {
         add(kernel->spec(), {build->record->target, build->record->kind});

@@ -66,11 +66,11 @@ std::string trimmed_value(std::string_view value) {
 
 Result<Sha256Digest> digest_of(BodySource& source) {
   Sha256Hasher hasher;
-  Bytes piece(std::size_t{1} << 16);
+  Bytes chunk(std::size_t{1} << 16);
   for (std::uint64_t offset = 0; offset < source.size();) {
-    CUBINET_TRY_ASSIGN(const std::size_t count, source.read(offset, piece));
+    CUBINET_TRY_ASSIGN(const std::size_t count, source.read(offset, chunk));
     if (count == 0) return Error{ErrorCode::io, "what is to be sent ends before its size"};
-    hasher.raw(ByteView(piece).first(count));
+    hasher.raw(ByteView(chunk).first(count));
     offset += count;
   }
   return hasher.finish();

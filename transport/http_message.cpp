@@ -56,9 +56,9 @@ const std::string* find_header(const HttpHeaders& headers, std::string_view name
 
 Result<std::size_t> MemorySource::read(std::uint64_t offset, std::span<std::byte> into) {
   if (offset >= bytes_.size()) return std::size_t{0};
-  const ByteView piece = bytes_.subspan(static_cast<std::size_t>(offset));
-  const std::size_t count = std::min(piece.size(), into.size());
-  std::copy_n(piece.begin(), count, into.begin());
+  const ByteView chunk = bytes_.subspan(static_cast<std::size_t>(offset));
+  const std::size_t count = std::min(chunk.size(), into.size());
+  std::copy_n(chunk.begin(), count, into.begin());
   return count;
 }
 

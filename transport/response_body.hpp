@@ -32,7 +32,7 @@ class ResponseBody {
   // Processes the head of a successful response. Returns false if its body cannot be used and the
   // request must be repeated. An error is final.
   Result<bool> begin(int status, const HttpHeaders& headers);
-  // Processes a piece of the body.
+  // Processes a chunk of the body.
   Result<void> write(ByteView bytes);
   // Returns whether all requested bytes have arrived. The rest of the body need not be read.
   bool has_enough() const { return request_.range && received_ == request_.range->count; }

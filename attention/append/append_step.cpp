@@ -61,23 +61,23 @@ Result<PlanStep> append_step(const PlanRequest& request) {
 class AppendAlone final : public AttentionBackend {
  public:
   std::string_view name() const override { return "append"; }
-  Result<Consideration> consider(const PlanRequest& request) const override {
+  Result<PlanDecision> consider(const PlanRequest& request) const override {
     CUBINET_TRY_ASSIGN(PlanStep step, append_step(request));
     AttentionPlan plan;
     plan.steps.push_back(std::move(step));
     plan.rules.reads_offsets = request.problem.ragged_q;
-    return Consideration(std::move(plan));
+    return PlanDecision(std::move(plan));
   }
 };
 
 }  // namespace
 
-Result<Consideration> consider(const AttentionBackend& backend, const PlanRequest& request) {
+Result<PlanDecision> consider(const AttentionBackend& backend, const PlanRequest& request) {
   if (!request.problem.append || !request.problem.attends()) return backend.consider(request);
   CUBINET_TRY_ASSIGN(PlanStep step, append_step(request));
   PlanRequest following = request;
   following.options.starts_early = true;
-  CUBINET_TRY_ASSIGN(Consideration answer, backend.consider(following));
+  CUBINET_TRY_ASSIGN(PlanDecision answer, backend.consider(following));
   if (auto* plan = std::get_if<AttentionPlan>(&answer)) {
     if (plan->cost.in_microseconds && plan->cost.time > kLongMicroseconds)
       plan->steps.front().starts_early = false;

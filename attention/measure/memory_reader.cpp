@@ -50,7 +50,7 @@ Result<MemoryReader> MemoryReader::create(Runtime& runtime, int device) {
   SourceProgram program;
   program.name = "read_memory";
   program.text = kSource;
-  CUBINET_TRY_ASSIGN(const auto prepared, runtime.prepare(program));
+  CUBINET_TRY_ASSIGN(const auto prepared, runtime.resolve(program));
   CUBINET_TRY_ASSIGN(Function function, runtime.function(*prepared, device, "read_memory"));
   return MemoryReader(std::move(function));
 }

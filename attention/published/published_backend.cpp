@@ -182,13 +182,13 @@ class PublishedBackend final : public AttentionBackend {
  public:
   std::string_view name() const override { return kPublishedBackend; }
 
-  Result<Consideration> consider(const PlanRequest& request) const override {
+  Result<PlanDecision> consider(const PlanRequest& request) const override {
     if (std::string reason = unserved(request); !reason.empty()) return decline(std::move(reason));
     if (request.options.kernel) return decline("the published kernel is chosen by rules, and one was named");
     const auto tables = request.kernels.tables(kPublishedImplementation);
-    CUBINET_TRY_ASSIGN(Consideration answer, consider_table(request, *tables.front()));
+    CUBINET_TRY_ASSIGN(PlanDecision answer, consider_table(request, *tables.front()));
     for (std::size_t i = 1; i < tables.size() && std::holds_alternative<BackendDecline>(answer); ++i) {
-      CUBINET_TRY_ASSIGN(Consideration older, consider_table(request, *tables[i]));
+      CUBINET_TRY_ASSIGN(PlanDecision older, consider_table(request, *tables[i]));
       if (std::holds_alternative<AttentionPlan>(older)) return older;
     }
     if (auto* declined = std::get_if<BackendDecline>(&answer); declined != nullptr && tables.size() > 1) {
@@ -199,7 +199,7 @@ class PublishedBackend final : public AttentionBackend {
 
  private:
   // Queries one table. A table belongs to one version of a package.
-  static Result<Consideration> consider_table(const PlanRequest& request, const KernelIndex& index) {
+  static Result<PlanDecision> consider_table(const PlanRequest& request, const KernelIndex& index) {
     CUBINET_TRY_ASSIGN(const Selection selection,
                        select(request.problem, request.device, index, policy_of(request, index)));
     std::vector<std::string> trace;
@@ -211,7 +211,7 @@ class PublishedBackend final : public AttentionBackend {
     if (selection.found && excess.empty()) {
       AttentionPlan plan = plan_of(request, selection);
       plan.trace = std::move(trace);
-      return Consideration(std::move(plan));
+      return PlanDecision(std::move(plan));
     }
     BackendDecline declined =
         decline(selection.found           ? std::move(excess)
@@ -220,7 +220,7 @@ class PublishedBackend final : public AttentionBackend {
     declined.trace = std::move(trace);
     if (request.options.explains && !selection.found)
       declined.nearest = nearest_rows(index, selection.trace.wanted, kNearestListed);
-    return Consideration(std::move(declined));
+    return PlanDecision(std::move(declined));
   }
 
   static std::string none_runs_here(const KernelIndex& index) {

@@ -28,8 +28,8 @@ std::size_t bytes_of(const ElementBits& elements, DataType type) {
 }
 
 // elements that are packed and copied at once
-constexpr std::size_t kPiece = std::size_t{1} << 24;
-constexpr std::size_t kThreadsPiece = std::size_t{1} << 20;  // elements that one thread packs
+constexpr std::size_t kChunk = std::size_t{1} << 24;
+constexpr std::size_t kThreadsChunk = std::size_t{1} << 20;  // elements that one thread packs
 
 // Packs the elements for kernels and uploads them from `offset` on, repeated until there are
 // `bytes`.
@@ -37,13 +37,13 @@ Result<void> upload(const ElementBits& elements, DataType type, const DeviceBuff
                     std::size_t offset, std::size_t bytes) {
   Bytes packed;
   for (const std::size_t end = offset + bytes; offset < end && !elements.empty();) {
-    for (std::size_t first = 0; first < elements.size() && offset < end; first += kPiece) {
-      const auto piece = std::span(elements).subspan(first, std::min(kPiece, elements.size() - first));
-      packed.resize(piece.size() * bits_of(type) / 8);
-      parallel_for((piece.size() + kThreadsPiece - 1) / kThreadsPiece, 0, [&](std::size_t i) {
-        const std::size_t begin = i * kThreadsPiece;
-        const std::size_t count = std::min(kThreadsPiece, piece.size() - begin);
-        pack_elements(piece.subspan(begin, count), type,
+    for (std::size_t first = 0; first < elements.size() && offset < end; first += kChunk) {
+      const auto chunk = std::span(elements).subspan(first, std::min(kChunk, elements.size() - first));
+      packed.resize(chunk.size() * bits_of(type) / 8);
+      parallel_for((chunk.size() + kThreadsChunk - 1) / kThreadsChunk, 0, [&](std::size_t i) {
+        const std::size_t begin = i * kThreadsChunk;
+        const std::size_t count = std::min(kThreadsChunk, chunk.size() - begin);
+        pack_elements(chunk.subspan(begin, count), type,
                       std::span(packed).subspan(begin * bits_of(type) / 8, count * bits_of(type) / 8));
       });
       const ByteView content = ByteView(packed).first(std::min(packed.size(), end - offset));

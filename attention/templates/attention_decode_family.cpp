@@ -65,13 +65,13 @@ std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, s
 // its blocks take at a step. Where there are many tiles these are many small blocks, all of which run at once
 // and whose warps wait for nobody; a block that has a multiprocessor to itself takes as much alone, by four
 // warps.
-std::vector<DecodeTileWish> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
+std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
   struct Step {
     double tiles;
     std::uint32_t bytes;
     std::uint32_t warps;
   };
-  std::vector<DecodeTileWish> wishes;
+  std::vector<DecodeTileRule> rules;
   const std::uint32_t slice = slice_of(problem, q);
   // Two warps, which share a slice, wait for each other; a third stage covers that.
   const std::uint32_t stages = q / rows_of_warp(problem, q) > 1 ? 3 : 2;
@@ -81,36 +81,36 @@ std::vector<DecodeTileWish> tiles_up_to_32_rows(const AttentionProblem& problem,
       continue;
     // A warp that multiplies two tiles is bound by that as much as by memory.
     const std::uint32_t warps = std::max(step.warps, rows_of_warp(problem, q) / kTileRows);
-    wishes.push_back({DecodeTile{q, tokens_of_step(problem, q, step.bytes, warps), stages}, 1, step.tiles});
+    rules.push_back({DecodeTile{q, tokens_of_step(problem, q, step.bytes, warps), stages}, 1, step.tiles});
   }
-  for (std::uint32_t kv = wishes.back().tile.kv; kv >= slice; kv /= 2)
-    wishes.push_back({DecodeTile{q, kv, 2}, 1});
-  return wishes;
+  for (std::uint32_t kv = rules.back().tile.kv; kv >= slice; kv /= 2)
+    rules.push_back({DecodeTile{q, kv, 2}, 1});
+  return rules;
 }
 
 // Four warps share what they read: the deepest ring of which two blocks share a multiprocessor, else of which
 // one fits.
-std::vector<DecodeTileWish> tiles_of_64_rows(const AttentionProblem& problem) {
-  std::vector<DecodeTileWish> wishes;
+std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
+  std::vector<DecodeTileRule> rules;
   const std::uint32_t slice = slice_of(problem, 64);
   const std::uint32_t warps_kv = slice == 32 && widest_head(problem) > 64 ? 1 : kMaximumWarps / 4;
   for (std::uint32_t kv = warps_kv * slice; kv >= slice; kv /= 2) {
     for (const std::uint32_t blocks : {2U, 1U}) {
       for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
-        wishes.push_back({DecodeTile{64, kv, stages}, blocks});
+        rules.push_back({DecodeTile{64, kv, stages}, blocks});
     }
   }
-  return wishes;
+  return rules;
 }
 
 // Smaller tiles than one that holds all rows are for devices on which that does not fit.
-std::vector<DecodeTileWish> tiles_of_decode(const AttentionProblem& problem) {
-  std::vector<DecodeTileWish> wishes;
+std::vector<DecodeTileRule> tiles_of_decode(const AttentionProblem& problem) {
+  std::vector<DecodeTileRule> rules;
   for (std::uint32_t q = smallest_tile_q(problem); q >= kTileRows; q /= 2) {
     const auto of_q = q == 64 ? tiles_of_64_rows(problem) : tiles_up_to_32_rows(problem, q);
-    wishes.insert(wishes.end(), of_q.begin(), of_q.end());
+    rules.insert(rules.end(), of_q.begin(), of_q.end());
   }
-  return wishes;
+  return rules;
 }
 
 }  // namespace

@@ -93,11 +93,11 @@ const TileTime& best_tile(const AttentionProblem& problem) {
 }
 
 // The deepest ring of which as many blocks share a multiprocessor as have registers, else of which one fits.
-std::vector<DecodeTileWish> tiles_of_swapped(const AttentionProblem& problem) {
-  std::vector<DecodeTileWish> wishes;
+std::vector<DecodeTileRule> tiles_of_swapped(const AttentionProblem& problem) {
+  std::vector<DecodeTileRule> rules;
   const auto add = [&](std::uint32_t q, std::uint32_t blocks, double steps) {
     for (std::uint32_t stages = kMostSwappedStages; stages >= 2; --stages)
-      wishes.push_back({DecodeTile{q, kSwappedSlice, stages}, blocks, 0, steps});
+      rules.push_back({DecodeTile{q, kSwappedSlice, stages}, blocks, 0, steps});
   };
   const TileTime& best = best_tile(problem);
   add(best.q, blocks_of(problem, best.q), best.of(problem).fewest_steps);
@@ -105,7 +105,7 @@ std::vector<DecodeTileWish> tiles_of_swapped(const AttentionProblem& problem) {
   add(smaller, blocks_of(problem, smaller), 0);
   add(kTileTimes.front().q, blocks_of(problem, kTileTimes.front().q), 0);
   add(kTileTimes.front().q, 1, 0);
-  return wishes;
+  return rules;
 }
 
 }  // namespace

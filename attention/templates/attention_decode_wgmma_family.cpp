@@ -38,13 +38,13 @@ DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& ti
 }
 
 // The deepest ring of which two blocks share a multiprocessor, else of which one fits.
-std::vector<DecodeTileWish> tiles_of_wgmma(const AttentionProblem&) {
-  std::vector<DecodeTileWish> wishes;
+std::vector<DecodeTileRule> tiles_of_wgmma(const AttentionProblem&) {
+  std::vector<DecodeTileRule> rules;
   for (const std::uint32_t blocks : {2U, 1U}) {
     for (std::uint32_t stages = kMostWgmmaStages; stages >= 2; --stages)
-      wishes.push_back({DecodeTile{kWgmmaRows, kWgmmaSlice, stages}, blocks});
+      rules.push_back({DecodeTile{kWgmmaRows, kWgmmaSlice, stages}, blocks});
   }
-  return wishes;
+  return rules;
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& t
 }
 
 // As few tiles as the rows need.
-std::vector<DecodeTileWish> tiles_of_latent(const AttentionProblem& problem) {
+std::vector<DecodeTileRule> tiles_of_latent(const AttentionProblem& problem) {
   return {{{smallest_tile_q(problem), kLatentSlice, 2}, 1}};
 }
 

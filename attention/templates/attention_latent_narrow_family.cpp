@@ -35,12 +35,12 @@ DecodeBlock block_of_narrow(const AttentionProblem& problem, const DecodeTile& t
 }
 
 // The deepest ring that fits beside the rows.
-std::vector<DecodeTileWish> tiles_of_narrow(const AttentionProblem& problem) {
+std::vector<DecodeTileRule> tiles_of_narrow(const AttentionProblem& problem) {
   const bool converts = converts_kv(problem);
-  std::vector<DecodeTileWish> wishes;
+  std::vector<DecodeTileRule> rules;
   for (std::uint32_t stages = converts ? 5 : 8; stages >= (converts ? 2U : 4U); --stages)
-    wishes.push_back({{kNarrowRows, kNarrowStep, stages}, 1});
-  return wishes;
+    rules.push_back({{kNarrowRows, kNarrowStep, stages}, 1});
+  return rules;
 }
 
 }  // namespace

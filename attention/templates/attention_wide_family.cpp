@@ -41,18 +41,18 @@ DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& til
 }
 
 // As few tiles as the rows need, and the deepest ring that fits beside one.
-std::vector<DecodeTileWish> tiles_of_wide(const AttentionProblem& problem) {
-  std::vector<DecodeTileWish> wishes;
+std::vector<DecodeTileRule> tiles_of_wide(const AttentionProblem& problem) {
+  std::vector<DecodeTileRule> rules;
   const bool narrow = converts_kv(problem);
   const std::uint32_t least = problem.is_mla_generation() ? 3 : 2;  // stages
   for (std::uint32_t q = smallest_tile_q(problem); q >= 16; q /= 2) {
     const std::uint32_t most = narrow && q < 64 ? 64 : 32;  // of a step; of eight bits there are no others
     for (std::uint32_t kv = most; kv >= (narrow ? most : 16); kv /= 2) {
       for (std::uint32_t stages = kMostWideStages; stages >= least; --stages)
-        wishes.push_back({{q, kv, stages}, 1});
+        rules.push_back({{q, kv, stages}, 1});
     }
   }
-  return wishes;
+  return rules;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct DecodeTile {
 // What a tile is good for: to be taken where so many blocks of it share a multiprocessor, where there are as
 // many tiles, of all sequences and KV heads, for each multiprocessor, and where each of those blocks would
 // have so many steps of KV.
-struct DecodeTileWish {
+struct DecodeTileRule {
   DecodeTile tile;
   std::uint32_t blocks;
   double tiles = 0;
@@ -59,7 +59,7 @@ struct DecodeFamily {
   bool (*preferred)(const AttentionProblem& problem, ComputeCapability device);
   const char* source;
   // The first that fits the device is taken. Nothing is too large to be named.
-  std::vector<DecodeTileWish> (*tiles)(const AttentionProblem& problem);
+  std::vector<DecodeTileRule> (*tiles)(const AttentionProblem& problem);
   DecodeBlock (*block)(const AttentionProblem& problem, const DecodeTile& tile);
 };
 

@@ -15,20 +15,20 @@ struct Choice {
   DecodeSplits splits;
 };
 
-bool is_good_for(const DecodeTileWish& wish, const PlanRequest& request) {
+bool is_good_for(const DecodeTileRule& rule, const PlanRequest& request) {
   const AttentionProblem& problem = request.problem;
   // Splits of a fixed length are computed by the same tile in every batch.
-  if (request.options.split_tokens) return wish.tiles == 0;
-  const double tiles = static_cast<double>(divide_up(problem.group_size() * problem.q_len, wish.tile.q)) *
+  if (request.options.split_tokens) return rule.tiles == 0;
+  const double tiles = static_cast<double>(divide_up(problem.group_size() * problem.q_len, rule.tile.q)) *
                        problem.batch * problem.heads_kv / request.device.sm_count;
-  const double steps = static_cast<double>(divide_up(problem.kv_len, wish.tile.kv));
-  return tiles >= wish.tiles && tiles * steps >= wish.steps * wish.blocks;
+  const double steps = static_cast<double>(divide_up(problem.kv_len, rule.tile.kv));
+  return tiles >= rule.tiles && tiles * steps >= rule.steps * rule.blocks;
 }
 
 std::optional<FittingTile> tile_by_rule(const PlanRequest& request, const DecodeFamily& family) {
-  for (const DecodeTileWish& wish : family.tiles(request.problem)) {
-    if (!is_good_for(wish, request)) continue;
-    if (const auto tile = fitting_tile(request, family, wish.tile, wish.blocks)) return tile;
+  for (const DecodeTileRule& rule : family.tiles(request.problem)) {
+    if (!is_good_for(rule, request)) continue;
+    if (const auto tile = fitting_tile(request, family, rule.tile, rule.blocks)) return tile;
   }
   return std::nullopt;
 }

@@ -159,8 +159,8 @@ class FamilyPlanner {
     const TargetPolicy& targets = request_.options.targets;
     const ComputeCapability device = request_.device.capability;
     std::string reason = "no target of the device " + device.to_string() + " is left";
-    if (const std::string wishes = targets.to_string(); !wishes.empty())
-      reason += " by a request that " + wishes;
+    if (const std::string policy = targets.to_string(); !policy.empty())
+      reason += " by a request that " + policy;
     for (const SmTarget target : targets.targets(device)) {
       const auto checked = template_.check_target(spec, target);
       if (checked) return target;
@@ -228,7 +228,7 @@ class TemplateBackend final : public AttentionBackend {
   std::string_view name() const override { return kTemplatesBackend; }
 
   // The first family that serves; why those before it do not stands in the trace.
-  Result<Consideration> consider(const PlanRequest& request) const override {
+  Result<PlanDecision> consider(const PlanRequest& request) const override {
     const ComputeCapability device = request.device.capability;
     if (std::string gap = decode_gap(request.problem, device); !gap.empty()) return template_decline(gap);
     CUBINET_TRY_ASSIGN(const auto combine_template, catalog_.find(kCombineTemplate));
@@ -240,7 +240,7 @@ class TemplateBackend final : public AttentionBackend {
                                                   .plan());
       if (auto* plan = std::get_if<AttentionPlan>(&answer)) {
         if (request.options.explains) plan->trace.insert(plan->trace.begin(), reasons.begin(), reasons.end());
-        return Consideration(std::move(*plan));
+        return PlanDecision(std::move(*plan));
       }
       reasons.push_back(std::get<std::string>(std::move(answer)));
     }

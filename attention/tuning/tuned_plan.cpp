@@ -53,7 +53,7 @@ Result<AttentionPlan> plan_of_row(const TuningTable::Row& row, const PlanRequest
     return Error{ErrorCode::unsupported, "there is no attention backend '" + row.backend + "'"};
   PlanRequest chosen = request;
   chosen.options = options_of(row, request);
-  CUBINET_TRY_ASSIGN(Consideration answer, consider(*backend, chosen));
+  CUBINET_TRY_ASSIGN(PlanDecision answer, consider(*backend, chosen));
   if (const auto* decline = std::get_if<BackendDecline>(&answer))
     return Error{ErrorCode::unsupported, decline->reason};
   auto& plan = std::get<AttentionPlan>(answer);

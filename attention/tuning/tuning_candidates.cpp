@@ -25,7 +25,7 @@ bool is_same_way(const AttentionPlan& a, const AttentionPlan& b) {
 
 // Returns nullopt if the backend declines or its plan cannot be launched.
 Result<std::optional<AttentionPlan>> plan_with(const AttentionBackend& backend, const PlanRequest& request) {
-  CUBINET_TRY_ASSIGN(Consideration answer, consider(backend, request));
+  CUBINET_TRY_ASSIGN(PlanDecision answer, consider(backend, request));
   auto* plan = std::get_if<AttentionPlan>(&answer);
   if (plan == nullptr || !plan->launchable()) return std::optional<AttentionPlan>();
   plan->request = request;

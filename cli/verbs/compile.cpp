@@ -159,7 +159,7 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, kernel.options, {}, options.places));
   if (runtime->stores().size() == 1 && options.output.empty()) return lost();  // memory alone
   // So that the Runtime knows what its specification is of.
-  if (kernel.program) CUBINET_TRY(runtime->prepare(*kernel.program));
+  if (kernel.program) CUBINET_TRY(runtime->resolve(*kernel.program));
   std::vector<Outcome> outcomes(kernel.targets.size());
   const auto work = [&](std::size_t index) {
     Outcome& outcome = outcomes[index];
@@ -210,7 +210,7 @@ nlohmann::json describe_outcome(const Outcome& outcome, ImageTarget target, bool
 }
 
 // What each name of a source became; two names can be one symbol.
-void tell_symbols(Console& console, const CubinRecord& record) {
+void print_symbols(Console& console, const CubinRecord& record) {
   for (const EntryPoint& entry : record.entry_points)
     console.text(fmt::format("  {}  {}", printable(entry.symbol),
                              entry.name == entry.symbol ? "" : printable(entry.name)));
@@ -274,7 +274,7 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
                                format_bytes(outcome.content->size()), outcome.source,
                                format_seconds(outcome.seconds),
                                outcome.file.empty() ? "" : "  -> " + printable(outcome.file.string())));
-      if (kernel.program) tell_symbols(console, *outcome.record);
+      if (kernel.program) print_symbols(console, *outcome.record);
     }
   }
   nlohmann::json document = first_error ? error_document(*first_error) : describe(kernel.spec);

@@ -148,7 +148,7 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
   CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(catalog), policy,
                                                                 std::move(compiling)));
-  const auto kernel = prepare_kernel(*runtime, options.subject, options.parameters);
+  const auto kernel = resolve_kernel(*runtime, options.subject, options.parameters);
   if (!kernel) {
     const bool lies_nowhere = kernel.error().code == ErrorCode::not_found;
     return context.fail(kernel.error(), lies_nowhere ? ExitStatus::negative : ExitStatus::usage);

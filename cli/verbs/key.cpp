@@ -41,7 +41,7 @@ Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
   CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(const auto runtime,
                      context.runtime_to_ask(std::move(stores), std::move(catalog), {}, compiling));
-  const auto kernel = prepare_kernel(*runtime, options.subject, options.parameters);
+  const auto kernel = resolve_kernel(*runtime, options.subject, options.parameters);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   const KernelSpec& spec = (*kernel)->spec();
   if (targets.empty()) {

@@ -173,15 +173,15 @@ Result<ExitStatus> repair(const Context& context, const NoOptions& /*options*/) 
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_write));
   CUBINET_TRY_ASSIGN(const VerifyReport report, registry->repair());
   nlohmann::json findings = nlohmann::json::array();
-  const auto tell = [&](const std::vector<StoreFinding>& list, const char* what) {
+  const auto print = [&](const std::vector<StoreFinding>& list, const char* what) {
     for (const StoreFinding& finding : list) {
       findings.push_back(describe(finding));
       context.console().text(
           fmt::format("{}: {}: {}", what, printable(finding.file), printable(finding.reason)));
     }
   };
-  tell(report.set_aside, "set aside");
-  tell(report.findings, "cannot be read");
+  print(report.set_aside, "set aside");
+  print(report.findings, "cannot be read");
   const std::string& place = registry->description().place;
   context.console().text(fmt::format("{}: {} indexed", printable(place), plural(report.entries, "entry")));
   context.console().document({{"home", place},

@@ -47,16 +47,16 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
     const KernelMaker maker = record->identity.kernel().maker();
     const bool is_brought = maker == KernelMaker::function || maker == KernelMaker::tool;
     if (is_brought || record->origin == CubinOrigin::imported) continue;
-    const auto judged = runtime->standing(record);
+    const auto judged = runtime->build_status(record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
                                             kernel_title(*record), record->target_name());
-    if (!judged || judged->standing == Standing::unchecked) {
+    if (!judged || judged->status == BuildStatus::unchecked) {
       ++tally.unknown;
       context.console().message(
           LogLevel::info,
           fmt::format("kept: {}: {}", subject, judged ? judged->verdict : judged.error().message));
     }
-    if (!judged || is_usable(judged->standing)) continue;
+    if (!judged || is_usable(judged->status)) continue;
     stale.push_back(record);
     context.console().text(fmt::format("stale: {}: {}", subject, printable(judged->verdict)));
     nlohmann::json entry = describe(*record);

@@ -101,12 +101,12 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, observe, options.places));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
   run.device = device->properties();
-  PlanOptions wishes;
-  wishes.backend = options.backend;
-  if (options.splits > 0) wishes.splits = options.splits;
-  if (options.split_tokens > 0) wishes.split_tokens = options.split_tokens;
+  PlanOptions plan_options;
+  plan_options.backend = options.backend;
+  if (options.splits > 0) plan_options.splits = options.splits;
+  if (options.split_tokens > 0) plan_options.split_tokens = options.split_tokens;
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, run.device));
-  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, planner.resolve(problem, wishes));
+  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, planner.resolve(problem, plan_options));
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
   run.requested = resolution.requested;
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,

@@ -21,7 +21,7 @@ TEST_CASE("a hit allocates nothing, by whatever entry point it is asked for") {
   auto options = device_options(home / "h");
   options.templates = scale_catalog(source);
   const auto runtime = make_runtime(std::move(options));
-  const auto kernel = *runtime->prepare(scale_spec());
+  const auto kernel = *runtime->resolve(scale_spec());
   REQUIRE(runtime->function(*kernel, 0));
   for (const std::string_view entry_point : {"", "scale_each_element_by_the_factor", "scale_twice"}) {
     const unsigned before = allocations();
@@ -42,11 +42,11 @@ TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind 
   unsigned failed = 0;
   for (unsigned number = 1; failed + 1 == number; ++number) {
     Library library({}, {});
-    PreparedKernels prepared(std::make_shared<const char>(), templates, library);
+    KernelCache prepared(std::make_shared<const char>(), templates, library);
     CubinSource source(library, environment, CompilePolicy::on_miss, {}, {});
     fail_allocation(number);
     try {
-      const auto kernel = prepared.prepare(factor_spec());
+      const auto kernel = prepared.resolve(factor_spec());
       const bool found = kernel && source.for_target(**kernel, target, ImageKind::cubin).has_value();
       fail_allocation(0);
       CHECK(found);
@@ -54,7 +54,7 @@ TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind 
       fail_allocation(0);
       ++failed;
     }
-    const auto kernel = prepared.prepare(factor_spec());
+    const auto kernel = prepared.resolve(factor_spec());
     REQUIRE(kernel);
     const auto found = source.for_target(**kernel, target, ImageKind::cubin);
     REQUIRE(found);
@@ -81,13 +81,13 @@ TEST_CASE(
     CAPTURE(number);
     // A home of its own: in one that grows a look-up takes more memory each time.
     Library library({open_home(folder / ("h" + std::to_string(number)))}, {});
-    PreparedKernels prepared(std::make_shared<const char>(), templates, library);
+    KernelCache prepared(std::make_shared<const char>(), templates, library);
     CubinSource source(library, environment, CompilePolicy::on_miss, {}, {});
     const KernelSpec spec = factor_spec(static_cast<int>(number));
     const unsigned before = allocations();
     fail_allocation(number);
     try {
-      const auto kernel = prepared.prepare(spec);
+      const auto kernel = prepared.resolve(spec);
       if (kernel) static_cast<void>(source.for_target(**kernel, target, ImageKind::cubin));
       fail_allocation(0);
     } catch (const std::bad_alloc&) {
@@ -95,7 +95,7 @@ TEST_CASE(
       ++failed;
     }
     reached = allocations() - before >= number;
-    const auto kernel = prepared.prepare(spec);
+    const auto kernel = prepared.resolve(spec);
     REQUIRE(kernel);
     const auto found = source.for_target(**kernel, target, ImageKind::cubin);
     REQUIRE_MESSAGE(found, (found ? "" : found.error().to_line()));
@@ -118,7 +118,7 @@ TEST_CASE("memory that is exhausted anywhere in a question or a hit is an except
   });
   CHECK(hits * test::one_of_each(17).stride > 1000);
   const auto questions = fail_each_allocation(17, make, [&](const std::shared_ptr<Runtime>& runtime) {
-    const auto kernel = runtime->prepare(scale_spec());
+    const auto kernel = runtime->resolve(scale_spec());
     if (kernel) static_cast<void>(runtime->explain(**kernel, {9, 0}));
   });
   CHECK(questions * test::one_of_each(17).stride > 1000);

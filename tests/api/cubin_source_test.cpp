@@ -145,7 +145,7 @@ TEST_CASE("of nodes that share a cache one compiles, and the others keep what it
   };
   const auto first = node("first");
   CHECK(source_of(*first, scale_spec(), kSpecific) == KernelSource::compiled);
-  REQUIRE(cache->offered.size() == 1);
+  REQUIRE(cache->candidates.size() == 1);
   const auto second = node("second");
   CHECK(source_of(*second, scale_spec(), kSpecific) == KernelSource::server);
   CHECK(source_of(*second, scale_spec(), kSpecific) == KernelSource::registry);
@@ -153,7 +153,7 @@ TEST_CASE("of nodes that share a cache one compiles, and the others keep what it
   CHECK(second->counters().server_hits == 1);
   CHECK(second->counters().stores.back().used == 1);
   CHECK(cache->asked == 2);
-  CHECK(cache->offered.size() == 1);  // what came from there is not sent back
+  CHECK(cache->candidates.size() == 1);  // what came from there is not sent back
   CHECK(source_of(*node("second"), scale_spec(), kSpecific) == KernelSource::registry);
   // Another text is another build, and so is what a cache that does not answer has.
   cache->silent = true;

@@ -18,7 +18,7 @@ struct Rows {
   FakeEnvironment environment;
   TemplateCatalog templates;
   Library library{{shelf}, {}};
-  PreparedKernels prepared{std::make_shared<const char>(), templates, library};
+  KernelCache prepared{std::make_shared<const char>(), templates, library};
   CubinSource source{library, environment, CompilePolicy::never, {}, {}};
   DeviceRowReader reader{library, prepared, source};
 
@@ -108,9 +108,9 @@ TEST_CASE("a specification that its template no longer takes is reached by no re
   const DeviceRows rows = world.read();
   CHECK(rows.rows.empty());
   CHECK(rows.stale == 1);
-  const auto standing = world.reader.standing(build.make().record);
-  REQUIRE(standing);
-  CHECK(standing->standing == Standing::stale);
+  const auto status = world.reader.build_status(build.make().record);
+  REQUIRE(status);
+  CHECK(status->status == BuildStatus::stale);
 }
 
 TEST_CASE("a store that does not answer makes the list an error") {
@@ -132,21 +132,21 @@ TEST_CASE("a store that does not answer makes the list an error") {
 
 TEST_CASE("a build stands as the judge says, and where nothing can tell that is an error") {
   Rows world;
-  const auto standing = [&](const ShelfBuild& build) { return world.reader.standing(build.make().record); };
-  CHECK(standing(scale_build("today"))->standing == Standing::current);
-  CHECK(standing(scale_build("yesterday"))->standing == Standing::stale);
-  CHECK(standing(published_build("aaaa", kSpecific))->standing == Standing::shipped);
+  const auto status = [&](const ShelfBuild& build) { return world.reader.build_status(build.make().record); };
+  CHECK(status(scale_build("today"))->status == BuildStatus::current);
+  CHECK(status(scale_build("yesterday"))->status == BuildStatus::stale);
+  CHECK(status(published_build("aaaa", kSpecific))->status == BuildStatus::shipped);
   ShelfBuild shipped = scale_build("elsewhere");
   shipped.origin = CubinOrigin::bundle;
-  CHECK(standing(shipped)->standing == Standing::shipped);
+  CHECK(status(shipped)->status == BuildStatus::shipped);
   shipped.interface_version = 2;
-  CHECK(standing(shipped)->standing == Standing::foreign);
+  CHECK(status(shipped)->status == BuildStatus::foreign);
   ShelfBuild unknown = scale_build();
   unknown.spec.name = "unknown";
-  CHECK(standing(unknown)->standing == Standing::unchecked);
+  CHECK(status(unknown)->status == BuildStatus::unchecked);
   world.compiler->can_tell = false;
-  CHECK_FALSE(standing(scale_build("today")));
-  CHECK(standing(published_build("aaaa", kSpecific)));
+  CHECK_FALSE(status(scale_build("today")));
+  CHECK(status(published_build("aaaa", kSpecific)));
 }
 
 }  // namespace

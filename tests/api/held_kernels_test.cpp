@@ -105,7 +105,7 @@ TEST_CASE(
   REQUIRE_FALSE(asked);
   CHECK(asked.error().code == ErrorCode::not_found);
   CHECK(asked.error().message.find(" fmha_decode@0b2c in ") != std::string::npos);
-  CHECK(asked.error().remedy.find("Runtime::prepare()") != std::string::npos);
+  CHECK(asked.error().remedy.find("Runtime::resolve()") != std::string::npos);
 }
 
 TEST_CASE("a function whose name looks like a key is found where no build has that key") {

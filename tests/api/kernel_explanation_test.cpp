@@ -22,7 +22,7 @@ struct Explainer {
   FakeEnvironment environment{compiler};
   TemplateCatalog templates = row_catalog();
   Library library;
-  PreparedKernels prepared{std::make_shared<const char>(), templates, library};
+  KernelCache prepared{std::make_shared<const char>(), templates, library};
   CubinSource source;
 
   explicit Explainer(TargetPolicy policy = {}, CompilePolicy compile = CompilePolicy::on_miss,
@@ -39,7 +39,7 @@ struct Explainer {
     shelf->put(ShelfBuild{std::move(spec), target, std::move(word)}.make());
   }
   KernelExplanation explain(ComputeCapability device = kDevice90, const KernelSpec& spec = factor_spec()) {
-    const auto kernel = prepared.prepare(spec);
+    const auto kernel = prepared.resolve(spec);
     REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().to_line()));
     return source.explain(**kernel, device);
   }
@@ -76,7 +76,7 @@ TEST_CASE("what a cache has of the build that would be made is explained, also w
     if (policy == CompilePolicy::never)
       CHECK(without.cannot_compile->message.find(cache->description().place) != std::string::npos);
     CHECK(cache->asked == 1);
-    cache->offered.push_back(ShelfBuild{complete_spec(), kSpecific90}.make());
+    cache->candidates.push_back(ShelfBuild{complete_spec(), kSpecific90}.make());
     const auto found = explainer.explain();
     REQUIRE(found.choice() != nullptr);
     CHECK(found.choice()->source == KernelSource::server);
@@ -104,7 +104,7 @@ TEST_CASE("what is chosen is what a request then finds, for every device and pol
     for (const ComputeCapability device : {kDevice90, ComputeCapability{10, 0}, ComputeCapability{10, 3},
                                            ComputeCapability{8, 6}, ComputeCapability{12, 0}}) {
       const auto explanation = explainer.explain(device);
-      const auto found = explainer.source.for_device(**explainer.prepared.prepare(factor_spec()), device);
+      const auto found = explainer.source.for_device(**explainer.prepared.resolve(factor_spec()), device);
       REQUIRE(found.has_value() == (explanation.choice() != nullptr));
       if (!found) {
         CHECK(found.error().code == ErrorCode::not_found);
@@ -155,7 +155,7 @@ TEST_CASE("a stale build is shown with the reason, and the nearest builds with t
   const auto explanation = explainer.explain();
   CHECK(explanation.choice() == nullptr);
   REQUIRE(explanation.builds.size() == 1);
-  CHECK(explanation.builds[0].standing == Standing::stale);
+  CHECK(explanation.builds[0].status == BuildStatus::stale);
   CHECK(explanation.builds[0].wanted_target);
   CHECK(explanation.builds[0].place == "/shelf");
   REQUIRE(explanation.nearest.size() == 2);

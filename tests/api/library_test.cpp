@@ -14,13 +14,13 @@ using namespace test;
 
 constexpr ImageTarget kTarget{{9, 0, TargetKind::specific}, ImageKind::cubin};
 
-Wish wish_of(std::string_view today) {
-  Wish wish;
-  wish.targets = {kTarget};
-  wish.interface_version = 1;
-  wish.compiler = "here";
-  wish.today = {{kTarget, fake_fingerprint(today)}};
-  return wish;
+BuildRequest build_request_of(std::string_view today) {
+  BuildRequest build_request;
+  build_request.targets = {kTarget};
+  build_request.interface_version = 1;
+  build_request.compiler = "here";
+  build_request.today = {{kTarget, fake_fingerprint(today)}};
+  return build_request;
 }
 
 KernelId kernel() {
@@ -38,14 +38,15 @@ TEST_CASE("what the stores hold of a kernel is handed to the judge, memory first
   Library library({home, bundle}, {});
   CHECK(library.stores().size() == 3);
   CHECK(library.stores().front()->description().kind == StoreKind::memory);
-  auto found = library.choose(library.offers(kernel()), wish_of("today"));
+  auto found = library.choose(library.candidates(kernel()), build_request_of("today"));
   CHECK(digest_of(found) == digest_of(shipped));
   CHECK(found->source == KernelSource::bundle);
   home->put(today.make());
-  found = library.choose(library.offers(kernel()), wish_of("today"));
+  found = library.choose(library.candidates(kernel()), build_request_of("today"));
   CHECK(digest_of(found) == digest_of(today));
   CHECK(found->source == KernelSource::registry);
-  CHECK_FALSE(library.choose(library.offers(identify(KernelSpec{"other", {}})), wish_of("today")));
+  CHECK_FALSE(
+      library.choose(library.candidates(identify(KernelSpec{"other", {}})), build_request_of("today")));
 }
 
 TEST_CASE("of each store it is counted how often it was asked, had something, and was used") {
@@ -58,8 +59,8 @@ TEST_CASE("of each store it is counted how often it was asked, had something, an
   shipped.origin = CubinOrigin::bundle;
   bundle->put(shipped.make());
   Library library({home, bundle}, {});
-  REQUIRE(library.choose(library.offers(kernel()), wish_of("today")));
-  static_cast<void>(library.offers(identify(KernelSpec{"other", {}})));
+  REQUIRE(library.choose(library.candidates(kernel()), build_request_of("today")));
+  static_cast<void>(library.candidates(identify(KernelSpec{"other", {}})));
   const auto uses = library.uses();
   REQUIRE(uses.size() == library.stores().size());
   for (const StoreUses& store : uses)
@@ -81,8 +82,10 @@ TEST_CASE("the order in which bundles are given does not matter, the newest goes
   newer->put(build.make());
   Library forward({older, newer}, {});
   Library backward({newer, older}, {});
-  CHECK(digest_of(forward.choose(forward.offers(kernel()), wish_of("today"))) == digest_of(build));
-  CHECK(digest_of(backward.choose(backward.offers(kernel()), wish_of("today"))) == digest_of(build));
+  CHECK(digest_of(forward.choose(forward.candidates(kernel()), build_request_of("today"))) ==
+        digest_of(build));
+  CHECK(digest_of(backward.choose(backward.candidates(kernel()), build_request_of("today"))) ==
+        digest_of(build));
 }
 
 TEST_CASE("what is damaged or gone is passed over for the next best, and damage is told") {
@@ -94,7 +97,9 @@ TEST_CASE("what is damaged or gone is passed over for the next best, and damage 
   const ShelfBuild third{.word = "b", .origin = CubinOrigin::bundle, .version = 1};
   for (const ShelfBuild& build : {best, second, third})
     shelf->put(build.make());
-  const auto chosen = [&] { return digest_of(library.choose(library.offers(kernel()), wish_of("today"))); };
+  const auto chosen = [&] {
+    return digest_of(library.choose(library.candidates(kernel()), build_request_of("today")));
+  };
   shelf->lost.insert(best.make().record->digest);
   CHECK(chosen() == digest_of(second));
   CHECK(said.empty());
@@ -117,7 +122,9 @@ TEST_CASE("what was refused is passed over wherever it lies, the same bytes unde
   other->put(honest);
   Library library({shelf, other}, {});
   CubinRecords refused;
-  const auto chosen = [&] { return library.choose(library.offers(kernel()), wish_of("today"), refused); };
+  const auto chosen = [&] {
+    return library.choose(library.candidates(kernel()), build_request_of("today"), refused);
+  };
   CHECK(chosen()->cubin.record->entry_points.front().symbol == "gone");
   refused.push_back(forged.record);
   CHECK(chosen()->cubin.record->entry_points == honest.record->entry_points);
@@ -143,7 +150,7 @@ TEST_CASE("a build is kept in the first store that takes it, else in memory, whi
   second->full = true;
   for (const char* word : {"c", "d"}) {
     CHECK(library.keep(ShelfBuild{.word = word}.make()) == KernelSource::memory);
-    const auto found = library.choose(library.offers(kernel()), wish_of(word));
+    const auto found = library.choose(library.candidates(kernel()), build_request_of(word));
     REQUIRE(found);
     CHECK(found->source == KernelSource::memory);
   }
@@ -188,8 +195,8 @@ TEST_CASE("a build is kept after all if its lock had the last file descriptor") 
 TEST_CASE("without a store a build is kept in memory, where only one that is current is used") {
   Library library({}, {});
   CHECK(library.keep(ShelfBuild{.word = "old"}.make()) == KernelSource::memory);
-  CHECK_FALSE(library.choose(library.offers(kernel()), wish_of("new")));
-  CHECK(library.choose(library.offers(kernel()), wish_of("old")));
+  CHECK_FALSE(library.choose(library.candidates(kernel()), build_request_of("new")));
+  CHECK(library.choose(library.candidates(kernel()), build_request_of("old")));
   CHECK(library.lock_for_build(ShelfBuild().make().record->identity, fake_fingerprint("x")) == nullptr);
 }
 
@@ -204,18 +211,19 @@ TEST_CASE("a server that is out stops nothing that stands without it, and is tol
                   [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
   server->silent = true;
   for (int i = 0; i < 3; ++i)
-    CHECK(digest_of(library.choose(library.offers(kernel()), wish_of("today"))) == digest_of(build));
+    CHECK(digest_of(library.choose(library.candidates(kernel()), build_request_of("today"))) ==
+          digest_of(build));
   CHECK(library.all()->records.size() == 1);
   CHECK(library.with_function("kernel")->records.size() == 1);
   CHECK(library.rows()->size() == 3);
   CHECK(warnings == 1);
   server->silent = false;
   CHECK(library.all()->records.size() == 2);
-  const auto found = library.choose(library.offers(kernel()), wish_of("tomorrow"));
+  const auto found = library.choose(library.candidates(kernel()), build_request_of("tomorrow"));
   REQUIRE(found);
   CHECK(found->source == KernelSource::server);
   server->silent = true;
-  static_cast<void>(library.offers(kernel()));
+  static_cast<void>(library.candidates(kernel()));
   CHECK(warnings == 2);
 }
 
@@ -229,7 +237,7 @@ TEST_CASE("a cache is asked for one build alone, counted, and told once while it
     return library.find_build(build.record->identity, build.record->kind, build.record->fingerprint);
   };
   CHECK_FALSE(ask());
-  library.offer(build);
+  library.share(build);
   const auto found = ask();
   REQUIRE(found);
   CHECK(digest_of(found->found) == digest_of(ShelfBuild()));
@@ -238,7 +246,7 @@ TEST_CASE("a cache is asked for one build alone, counted, and told once while it
   for (int i = 0; i < 3; ++i) {
     CHECK_FALSE(ask());
     // Who lists, or looks up a kernel, does not ask it: that neither fails nor tells again.
-    CHECK(library.offers(kernel()).records.empty());
+    CHECK(library.candidates(kernel()).records.empty());
   }
   CHECK(library.all());
   CHECK(cache->questions == 0);
@@ -259,7 +267,8 @@ TEST_CASE("a store that does not answer is told and stops no request, but a list
   Library library({shelf, other}, [&](LogLevel, std::string_view line) { said += line; });
   CHECK(library.rows()->size() == 3);
   shelf->silent = true;
-  CHECK(digest_of(library.choose(library.offers(kernel()), wish_of("today"))) == digest_of(build));
+  CHECK(digest_of(library.choose(library.candidates(kernel()), build_request_of("today"))) ==
+        digest_of(build));
   CHECK(said.find("/shelf") != std::string::npos);
   // Among fewer stores a name could seem to be of one kernel.
   CHECK(library.with_key(build.make().record->identity.key()).error().code == ErrorCode::io);

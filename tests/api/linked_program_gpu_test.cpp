@@ -28,7 +28,7 @@ std::shared_ptr<Runtime> runtime_on_device(const std::filesystem::path& home) {
 
 // What the kernel makes of 0, 1, 2 … 31 in its one block; empty, and skipped, where it cannot be linked.
 std::vector<int> launched(Runtime& runtime, const SourceProgram& program, const char* kernel) {
-  const auto prepared = runtime.prepare(program);
+  const auto prepared = runtime.resolve(program);
   REQUIRE_MESSAGE(prepared.has_value(), (prepared ? "" : prepared.error().to_line()));
   const auto function = runtime.function(**prepared, 0, kernel);
   if (!function && function.error().code == ErrorCode::unavailable) {

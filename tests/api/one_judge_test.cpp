@@ -125,7 +125,7 @@ const std::vector<Cubin>& all_builds() {
 struct World {
   FakeEnvironment environment;
   Library library;
-  PreparedKernels prepared;
+  KernelCache prepared;
   CubinSource source;
   DeviceRowReader reader{library, prepared, source};
 
@@ -149,7 +149,7 @@ std::optional<Sha256Digest> row_of_kernel(const DeviceRows& rows, const KernelId
 
 // Whether all say the same of this kernel; how many builds were taken.
 bool agree(World& world, const KernelSpec& spec, ComputeCapability device, const DeviceRows& rows) {
-  const auto kernel = world.prepared.prepare_held(identify(spec));
+  const auto kernel = world.prepared.resolve_held(identify(spec));
   REQUIRE(kernel != nullptr);
   const auto found = world.source.for_device(*kernel, device);
   const auto explanation = world.source.explain(*kernel, device);
@@ -162,8 +162,8 @@ bool agree(World& world, const KernelSpec& spec, ComputeCapability device, const
   if (explanation.choice()->source != found->source) return false;
   if (row.has_value() == taken->row.empty()) return false;
   if (row && *row != taken->digest) return false;
-  const auto standing = world.reader.standing(taken);  // what gc asks
-  return standing && is_usable(standing->standing);
+  const auto status = world.reader.build_status(taken);  // what gc asks
+  return status && is_usable(status->status);
 }
 
 std::vector<Cubin> random_builds(Random& random) {

@@ -99,9 +99,9 @@ TEST_CASE(
   program.kernels = {"twice<2>", "twice<3>"};
   Journal journal;
   const auto first = make_runtime(device_options(home / "h", &journal));
-  const auto prepared = first->prepare(program);
+  const auto prepared = first->resolve(program);
   REQUIRE(prepared);
-  CHECK(first->prepare(program)->get() == prepared->get());
+  CHECK(first->resolve(program)->get() == prepared->get());
   const auto function = first->function(**prepared, 0, "twice<3>");
   REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
   const auto current = (*first->device(0))->make_current();
@@ -117,10 +117,10 @@ TEST_CASE(
   auto options = device_options(home / "h", &second_journal);
   options.compile = CompilePolicy::never;
   const auto second = make_runtime(std::move(options));
-  REQUIRE(second->function(**second->prepare(program), 0));
+  REQUIRE(second->function(**second->resolve(program), 0));
   CHECK(second_journal.events.at(0).source == KernelSource::registry);
   program.text += "\n";
-  CHECK(second->function(**second->prepare(program), 0).error().code == ErrorCode::not_found);
+  CHECK(second->function(**second->resolve(program), 0).error().code == ErrorCode::not_found);
 }
 
 TEST_CASE("variables that a source names are set through any function of it, and shared by all who ask") {
@@ -134,7 +134,7 @@ TEST_CASE("variables that a source names are set through any function of it, and
   program.kernels = {"scaled"};
   program.globals = {"scale", "ns::table<double>"};
   const auto runtime = make_runtime(device_options(home / "h"));
-  const auto prepared = runtime->prepare(program);
+  const auto prepared = runtime->resolve(program);
   REQUIRE(prepared);
   const auto function = runtime->function(**prepared, 0);
   REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
@@ -148,7 +148,7 @@ TEST_CASE("variables that a source names are set through any function of it, and
   // Who asks again has the same module; another runtime, and who loads it anew, has his own.
   CHECK(runtime->function(**prepared, 0)->global("scale")->address() == scale->address());
   const auto other = make_runtime(device_options(home / "h"));
-  const auto others = other->function(**other->prepare(program), 0);
+  const auto others = other->function(**other->resolve(program), 0);
   REQUIRE(others);
   CHECK(others->global("ns::table<double>")->size() == 64);  // the record of the home says the name
   CHECK(others->global("scale")->address() != scale->address());
@@ -161,7 +161,7 @@ TEST_CASE("variables that a source names are set through any function of it, and
   CHECK((*own)->global("scale")->address() != scale->address());
 
   program.globals = {"scale"};
-  CHECK(runtime->prepare(program)->get() != prepared->get());
+  CHECK(runtime->resolve(program)->get() != prepared->get());
 }
 
 TEST_CASE("an image of the caller is loaded for the device, kept, and found by name by the next process") {
@@ -178,7 +178,7 @@ TEST_CASE("an image of the caller is loaded for the device, kept, and found by n
       {{1, *(*ptx)->cubin.image, FatbinPacking::zstd}, {2, *(*built)->cubin.image, FatbinPacking::lz4}});
   Journal journal;
   const auto runtime = make_runtime(device_options(home / "h", &journal));
-  const auto prepared = runtime->prepare("mine", file);
+  const auto prepared = runtime->resolve("mine", file);
   REQUIRE_MESSAGE(prepared.has_value(), prepared.error().to_line());
   const auto function = runtime->function(**prepared, 0, "scale_twice");
   REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
@@ -193,7 +193,7 @@ TEST_CASE("an image of the caller is loaded for the device, kept, and found by n
   CHECK(function->launch(config, 1).error().code == ErrorCode::invalid_argument);
 
   const auto second = make_runtime(device_options(home / "h"));
-  const auto found = second->prepare("mine");
+  const auto found = second->resolve("mine");
   REQUIRE(found);
   CHECK((*found)->spec() == (*prepared)->spec());
   CHECK(second->function(**found, 0));
@@ -266,7 +266,7 @@ TEST_CASE("a store that a program adds takes part in requests, explanations and 
   CHECK(function->record().digest == record.digest);
   REQUIRE(journal.events.size() == 1);
   CHECK(journal.events[0].source == KernelSource::bundle);
-  const auto explanation = runtime->explain(**runtime->prepare(scale_spec()), capability);
+  const auto explanation = runtime->explain(**runtime->resolve(scale_spec()), capability);
   REQUIRE(explanation);
   REQUIRE(explanation->choice() != nullptr);
   CHECK(explanation->choice()->place == "/a/place/of/my/own");
@@ -349,7 +349,7 @@ TEST_CASE("a device that is not there is refused by number") {
 TEST_CASE("a released kernel is loaded again when it is asked for again") {
   const TempDir home;
   const auto runtime = make_runtime(device_options(home / "h"));
-  const auto kernel = *runtime->prepare(scale_spec());
+  const auto kernel = *runtime->resolve(scale_spec());
   REQUIRE(runtime->function(*kernel, 0));
   CHECK(runtime->release(*kernel, 0));
   CHECK_FALSE(runtime->release(*kernel, 0));
@@ -374,7 +374,7 @@ TEST_CASE("a name that a kernel does not have is a failure, whether the kernel i
 TEST_CASE("a forked child releases nothing of its parent") {
   const TempDir home;
   const auto runtime = make_runtime(device_options(home / "h"));
-  const auto kernel = *runtime->prepare(scale_spec());
+  const auto kernel = *runtime->resolve(scale_spec());
   REQUIRE(runtime->function(*kernel, 0));
   const pid_t child = ::fork();
   REQUIRE(child >= 0);

@@ -19,9 +19,9 @@ TEST_CASE("two runtimes share nothing but the files of their home") {
   const TempDir home;
   const auto first = make_runtime(runtime_options(home / "h"));
   const auto second = make_runtime(runtime_options(home / "h"));
-  const auto kernel = first->prepare(scale_spec());
+  const auto kernel = first->resolve(scale_spec());
   REQUIRE(kernel);
-  CHECK(*first->prepare(scale_spec()) == *kernel);
+  CHECK(*first->resolve(scale_spec()) == *kernel);
   const auto foreign = second->function(**kernel, 0);
   REQUIRE_FALSE(foreign);
   CHECK(foreign.error().code == ErrorCode::invalid_argument);
@@ -31,8 +31,8 @@ TEST_CASE("two runtimes share nothing but the files of their home") {
 TEST_CASE("defaults written out or left out are the same kernel") {
   const TempDir home;
   const auto runtime = make_runtime(runtime_options(home / "h"));
-  const auto brief = runtime->prepare(scale_spec());
-  const auto full = runtime->prepare(scale_spec().set("unroll", 1));
+  const auto brief = runtime->resolve(scale_spec());
+  const auto full = runtime->resolve(scale_spec().set("unroll", 1));
   REQUIRE(brief);
   REQUIRE(full);
   CHECK(*brief == *full);
@@ -42,7 +42,7 @@ TEST_CASE("unknown templates, parameters and values are refused with what there 
   const TempDir home;
   const auto runtime = make_runtime(runtime_options(home / "h"));
   const auto code = [&](const KernelSpec& spec) {
-    const auto prepared = runtime->prepare(spec);
+    const auto prepared = runtime->resolve(spec);
     return prepared ? ErrorCode::internal : prepared.error().code;
   };
   CHECK(code(KernelSpec{"skale", {}}) == ErrorCode::not_found);
@@ -68,7 +68,7 @@ TEST_CASE("a request that fails in any way counts as a failure and is observed o
   options.driver_library = "libcuda-that-is-not-there.so.1";
   const auto runtime = make_runtime(std::move(options));
   const auto other = make_runtime(runtime_options(home / "h"));
-  const auto foreign = other->prepare(scale_spec());
+  const auto foreign = other->resolve(scale_spec());
   REQUIRE(foreign);
   CHECK_FALSE(runtime->function(scale_spec(), -1));
   CHECK_FALSE(runtime->function(**foreign, 0));
@@ -139,9 +139,9 @@ TEST_CASE("a bundle serves its kernels without the source of their template") {
   REQUIRE(*found);
   CHECK((*found)->cubin.record->digest == cubin.record->digest);
   CHECK(runtime->counters().bundle_hits == 1);
-  const auto by_key = runtime->prepare(cubin.record->identity.key().to_string());
+  const auto by_key = runtime->resolve(cubin.record->identity.key().to_string());
   REQUIRE(by_key);
-  CHECK(*runtime->prepare("scale_twice") == *by_key);
+  CHECK(*runtime->resolve("scale_twice") == *by_key);
   CHECK((*by_key)->spec() == scale_spec().set("unroll", 1));
   const auto explanation = runtime->explain(**by_key, {9, 0});
   REQUIRE(explanation);
@@ -156,7 +156,7 @@ TEST_CASE("a kernel of another Runtime is explained by none but its own") {
   const TempDir home;
   const auto first = make_runtime(runtime_options(home / "h"));
   const auto second = make_runtime(runtime_options(home / "h"));
-  const auto kernel = *first->prepare(scale_spec());
+  const auto kernel = *first->resolve(scale_spec());
   CHECK(first->explain(*kernel, {9, 0}));
   const auto refused = second->explain(*kernel, {9, 0});
   REQUIRE_FALSE(refused);
@@ -176,7 +176,7 @@ TEST_CASE("a policy that can be met by no target is refused when the Runtime is 
 TEST_CASE("a runtime of the parent refuses to work in a forked child") {
   const TempDir home;
   const auto runtime = make_runtime(runtime_options(home / "h"));
-  const auto kernel = runtime->prepare(scale_spec());
+  const auto kernel = runtime->resolve(scale_spec());
   REQUIRE(kernel);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -184,10 +184,10 @@ TEST_CASE("a runtime of the parent refuses to work in a forked child") {
     const auto refused = [](const auto& result) {
       return !result && result.error().code == ErrorCode::unsupported;
     };
-    ::_exit(refused(runtime->cubin(scale_spec(), kTarget)) && refused(runtime->prepare(scale_spec())) &&
+    ::_exit(refused(runtime->cubin(scale_spec(), kTarget)) && refused(runtime->resolve(scale_spec())) &&
                     refused(runtime->function(scale_spec(), 0)) && refused(runtime->function(**kernel, 0)) &&
                     refused(runtime->device(0)) && refused(runtime->compiler()) &&
-                    refused(runtime->prepare("scale")) && refused(runtime->rows({9, 0})) &&
+                    refused(runtime->resolve("scale")) && refused(runtime->rows({9, 0})) &&
                     refused(runtime->explain(**kernel, {9, 0})) && !runtime->release(**kernel, 0)
                 ? 0
                 : 1);

@@ -20,7 +20,7 @@ void run_in_threads(int count, Body body) {
     thread.join();
 }
 
-TEST_CASE("sixteen threads that ask for one key at once share one piece of work") {
+TEST_CASE("sixteen threads that ask for one key at once share one chunk of work") {
   SingleFlight<int, int> flights;
   std::atomic<int> arrived{0};
   std::atomic<int> worked{0};

@@ -90,17 +90,17 @@ class ShelfCache final : public ShelfStore {
                                           const BuildFingerprint& fingerprint) override {
     ++asked;
     if (silent) return Error{ErrorCode::unavailable, "the cache does not answer"};
-    for (const Cubin& cubin : offered) {
+    for (const Cubin& cubin : candidates) {
       const CubinRecord& record = *cubin.record;
       if (record.identity == identity && record.kind == kind && record.fingerprint == fingerprint)
         return std::optional(cubin);
     }
     return std::optional<Cubin>();
   }
-  void offer(const Cubin& cubin) override { offered.push_back(cubin); }
+  void share(const Cubin& cubin) override { candidates.push_back(cubin); }
 
   int asked = 0;
-  std::vector<Cubin> offered;
+  std::vector<Cubin> candidates;
 };
 
 // A build that can be told from others by its word, with what else decides.

@@ -32,7 +32,7 @@ struct Release {
     return (*found)->source;
   }
   KernelExplanation explain(ComputeCapability device) const {
-    const auto kernel = runtime->prepare(scale_spec());
+    const auto kernel = runtime->resolve(scale_spec());
     REQUIRE(kernel);
     const auto explanation = runtime->explain(**kernel, device);
     REQUIRE(explanation);
@@ -57,7 +57,7 @@ TEST_CASE("a kernel that one release compiled is found, stale and explained unde
     const KernelExplanation explanation = release->explain({9, 0});
     CHECK(explanation.choice() == nullptr);
     REQUIRE(explanation.builds.size() == 1);
-    CHECK(explanation.builds[0].standing == Standing::stale);
+    CHECK(explanation.builds[0].status == BuildStatus::stale);
     CHECK(explanation.builds[0].verdict ==
           "stale: built by " + first.compiler + "; the compiler here is " + second.compiler);
   }
@@ -68,8 +68,8 @@ TEST_CASE("a kernel that one release compiled is found, stale and explained unde
     const KernelExplanation explanation = release->explain({9, 0});
     REQUIRE(explanation.builds.size() == 2);
     CHECK(explanation.builds[0].record->compiler == release->compiler);
-    CHECK(explanation.builds[0].standing == Standing::current);
-    CHECK(explanation.builds[1].standing == Standing::stale);
+    CHECK(explanation.builds[0].status == BuildStatus::current);
+    CHECK(explanation.builds[1].status == BuildStatus::stale);
   }
 }
 

@@ -130,7 +130,7 @@ TEST_CASE_FIXTURE(Fixture,
 
 TEST_CASE_FIXTURE(Fixture, "cancelled after any number of files nothing is in, and the next import goes on") {
   let_files_settle();
-  options.files_a_piece = 1;
+  options.files_per_batch = 1;
   for (std::size_t stop = 0; stop < 6; ++stop) {
     store.memory.clear();
     store.imports.clear();
@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(Fixture, "a second import of an unchanged folder opens no cubi
 }
 
 TEST_CASE_FIXTURE(Fixture, "pieces may run on any threads and in any order") {
-  options.files_a_piece = 1;
+  options.files_per_batch = 1;
   std::atomic<int> lines = 0;
   options.run = [&](const fs::path& path, std::size_t count,
                     const std::function<std::string(std::size_t)>& work) {

@@ -20,7 +20,7 @@ struct FileCheckFixture {
   ArtifactImportOptions options;
 
   FileCheckFixture() {
-    options.files_a_piece = 1;
+    options.files_per_batch = 1;
     let_files_settle();
   }
 

@@ -201,14 +201,14 @@ extern "C" __global__ void mapped(const __grid_constant__ Parameters p) {}
 class MapBackend final : public AttentionBackend {
  public:
   std::string_view name() const override { return "mapped"; }
-  Result<Consideration> consider(const PlanRequest&) const override {
+  Result<PlanDecision> consider(const PlanRequest&) const override {
     AttentionPlan plan;
     PlanStep& step = plan.steps.emplace_back();
     step.kernel = KernelSpec{"mapped", {}};
     step.entry_point = "mapped";
     step.threads = 128;
     step.arguments = writer;
-    return Consideration(std::move(plan));
+    return PlanDecision(std::move(plan));
   }
 
   std::shared_ptr<const MapWriter> writer = std::make_shared<const MapWriter>();
@@ -289,7 +289,7 @@ TEST_CASE("what is bound outlives the release of its kernel and the Runtime") {
   BoundSetting setting;
   if (setting.stub.missing()) return;
   const BoundAttention attention = setting.bind();
-  CHECK(setting.runtime->release(*ok(setting.runtime->prepare(scale_spec())), 0));
+  CHECK(setting.runtime->release(*ok(setting.runtime->resolve(scale_spec())), 0));
   setting.runtime.reset();
   ok(attention.run(setting.buffers.tensors(), nullptr));
   CHECK(launches().size() == 2);
@@ -433,7 +433,7 @@ TEST_CASE("a function that was loaded before is in the way of a better build unt
   backend->row.digest = better->cubin.record->digest;
   const AttentionPlan plan = setting.plan(backend);
   CHECK(contains(BoundAttention::bind(*setting.runtime, plan, 0).error().remedy, "Runtime::release()"));
-  CHECK(setting.runtime->release(*ok(setting.runtime->prepare(scale_spec())), 0));
+  CHECK(setting.runtime->release(*ok(setting.runtime->resolve(scale_spec())), 0));
   CHECK(setting.bind(plan).functions().front().record().target == backend->row.target);
 }
 

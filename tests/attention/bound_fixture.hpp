@@ -57,7 +57,7 @@ class ScaleWriter final : public ArgumentWriter {
 class ScaleBackend final : public AttentionBackend {
  public:
   std::string_view name() const override { return "scale"; }
-  Result<Consideration> consider(const PlanRequest& request) const override {
+  Result<PlanDecision> consider(const PlanRequest& request) const override {
     AttentionPlan plan;
     plan.steps.resize(2);
     plan.steps[0].kernel = plan.steps[1].kernel = scale_spec();
@@ -73,7 +73,7 @@ class ScaleBackend final : public AttentionBackend {
     plan.steps[0].grid = {blocks * cluster_x, 1, 1};
     plan.not_launchable = not_launchable;
     plan.row = row;
-    return Consideration(std::move(plan));
+    return PlanDecision(std::move(plan));
   }
 
   std::uint32_t counts_on = 1;

@@ -34,19 +34,19 @@ TEST_CASE("Every family is a template whose declaration takes what its tiles are
           if (!family->gap(problem, kHopper.capability).empty()) continue;
           const auto kernel_template = template_of(*family);
           if (!kernel_template->resolve(decode_specification(*family, problem))) continue;
-          for (const DecodeTileWish& wish : family->tiles(problem)) {
-            const KernelSpec spec = decode_specification(*family, problem, wish.tile);
+          for (const DecodeTileRule& rule : family->tiles(problem)) {
+            const KernelSpec spec = decode_specification(*family, problem, rule.tile);
             CAPTURE(spec.to_string());
             const auto resolved = kernel_template->resolve(spec);
             REQUIRE(resolved);
             CHECK(*resolved == spec);  // nothing is left to a default
             const auto entries = kernel_template->entry_points(*resolved);
             REQUIRE(entries);
-            const DecodeBlock block = family->block(problem, wish.tile);
+            const DecodeBlock block = family->block(problem, rule.tile);
             CHECK(entries->front().name == family->name);
             CHECK(entries->front().dynamic_shared_bytes == block.shared_bytes);
             CHECK(entries->front().threads == block.threads);
-            CHECK(kSplitTokensMultiple % wish.tile.kv == 0);
+            CHECK(kSplitTokensMultiple % rule.tile.kv == 0);
             seen.insert(spec.name);
           }
         }
@@ -105,8 +105,8 @@ TEST_CASE("The kernel that combines begins to read where the kernel before it do
           windowed.window = 1000;
           AttentionProblem capped = windowed;
           capped.soft_cap = 30;
-          const auto fits = [&](const DecodeTileWish& wish) {
-            return family->block(problem, wish.tile).shared_bytes <= kHopper.shared_limit();
+          const auto fits = [&](const DecodeTileRule& rule) {
+            return family->block(problem, rule.tile).shared_bytes <= kHopper.shared_limit();
           };
           for (const AttentionProblem& each : {problem, windowed, capped}) {
             const auto tiles = family->tiles(each);

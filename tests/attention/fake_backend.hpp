@@ -13,11 +13,11 @@ class FakeBackend final : public AttentionBackend {
   explicit FakeBackend(std::string name, std::string reason = "")
       : name_(std::move(name)), reason_(std::move(reason)) {}
   std::string_view name() const override { return name_; }
-  Result<Consideration> consider(const PlanRequest&) const override {
-    if (!reason_.empty()) return Consideration(BackendDecline{name_, reason_, {}, {}});
+  Result<PlanDecision> consider(const PlanRequest&) const override {
+    if (!reason_.empty()) return PlanDecision(BackendDecline{name_, reason_, {}, {}});
     AttentionPlan plan;
     plan.steps.emplace_back();
-    return Consideration(std::move(plan));
+    return PlanDecision(std::move(plan));
   }
 
  private:

@@ -12,12 +12,12 @@ namespace {
 using Int = std::int64_t;
 
 // What the rules vary, by the numbers of the enumerations.
-struct Wish {
+struct Variant {
   Int type, tile, columns, pair, kv_tile, mode, scheduler;
 };
 
 struct Found {
-  Wish wish;
+  Variant variant;
   const KernelRow* row;
   Int splits, x, y, z;
   Int total() const { return x * y * z; }
@@ -71,41 +71,42 @@ struct Oracle {
            row.shared_bytes <= d.shared_limit();
   }
 
-  std::optional<Found> launch(const Wish& wish, const KernelRow& row) const {
+  std::optional<Found> launch(const Variant& variant, const KernelRow& row) const {
     const Int step = row.traits.step_q;
     const Int heads = row.traits.groups_heads_q ? std::min(group, step) : 1;
-    if (group % heads != 0 || p.head_dim_v % wish.columns != 0) return std::nullopt;
+    if (group % heads != 0 || p.head_dim_v % variant.columns != 0) return std::nullopt;
     Int tiles = p.q_len;
-    if (wish.type == 0) tiles = up(p.q_len, step);
-    if (wish.type != 0 && row.selector.groups_tokens_heads_q)
+    if (variant.type == 0) tiles = up(p.q_len, step);
+    if (variant.type != 0 && row.selector.groups_tokens_heads_q)
       tiles = up(p.q_len, std::max<Int>(1, step / group));
-    Found found{wish, &row, 1, tiles, p.heads_q / heads * (p.head_dim_v / wish.columns), p.batch};
-    if (wish.pair != 0) {
-      if (p.heads_q / heads != 2 || p.head_dim_v / wish.columns != 2) return std::nullopt;
+    Found found{variant, &row, 1, tiles, p.heads_q / heads * (p.head_dim_v / variant.columns), p.batch};
+    if (variant.pair != 0) {
+      if (p.heads_q / heads != 2 || p.head_dim_v / variant.columns != 2) return std::nullopt;
       found.x = tiles * 2;
       found.y = 1;
     }
     Int reach = p.kv_len;
     if (p.sparse != SparseAttention::none) reach = std::min<Int>(reach, p.top_k);
     if (cut) reach = std::min<Int>(reach, Int{p.window} + row.traits.step_kv - 1);
-    if (wish.mode != 0) {
+    if (variant.mode != 0) {
       const Int room = std::max<Int>(1, Int{d.sm_count} / found.total());
       found.splits = std::min(up(reach, 2 * Int{row.traits.step_kv}), room);
       found.x *= found.splits;
     }
-    if (wish.mode == 3 && found.splits > 16) return std::nullopt;
-    if (wish.mode == 2) {
+    if (variant.mode == 3 && found.splits > 16) return std::nullopt;
+    if (variant.mode == 2) {
       const bool e4m3 = p.data_type_q == DataType::e4m3;
       const bool half = p.data_type_o == DataType::bf16 || p.data_type_o == DataType::fp16;
       const bool types =
           e4m3 ? half || p.data_type_o == DataType::e4m3 : half && p.data_type_q == p.data_type_o;
-      if (!mla || wish.type != 3 || wish.tile != 64 || wish.kv_tile != 128 || !types) return std::nullopt;
+      if (!mla || variant.type != 3 || variant.tile != 64 || variant.kv_tile != 128 || !types)
+        return std::nullopt;
     }
     return found;
   }
 
   // The first of all rows that match, in the order: grouping, page, mask, target, larger steps.
-  std::optional<Found> find(const Wish& wish) const {
+  std::optional<Found> find(const Variant& variant) const {
     std::optional<Found> best;
     const auto rank = [&](const KernelRow& row) {
       return std::tuple(group_rank(row), page_rank(row), mask_rank(row),
@@ -118,34 +119,34 @@ struct Oracle {
     for (const auto& shared : rows) {
       const KernelRow& row = *shared;
       const KernelSelector& s = row.selector;
-      if (static_cast<Int>(s.kernel_type) != wish.type || s.tile_size_q != wish.tile ||
-          s.head_dim_per_cta_v != wish.columns || s.two_cta != (wish.pair != 0) ||
-          s.tile_size_kv != wish.kv_tile || static_cast<Int>(s.multi_ctas_kv_mode) != wish.mode ||
-          static_cast<Int>(s.scheduler) != wish.scheduler) {
+      if (static_cast<Int>(s.kernel_type) != variant.type || s.tile_size_q != variant.tile ||
+          s.head_dim_per_cta_v != variant.columns || s.two_cta != (variant.pair != 0) ||
+          s.tile_size_kv != variant.kv_tile || static_cast<Int>(s.multi_ctas_kv_mode) != variant.mode ||
+          static_cast<Int>(s.scheduler) != variant.scheduler) {
         continue;
       }
       if (!fixed_fields_fit(row)) continue;
-      const auto found = launch(wish, row);
+      const auto found = launch(variant, row);
       if (found && (!best || rank(row) < rank(*best->row))) best = found;
     }
     return best;
   }
 
-  std::optional<Found> begin(Wish wish) const {
+  std::optional<Found> begin(Variant variant) const {
     std::vector<std::pair<Int, Int>> modes;
-    if (wish.type == 0) {
+    if (variant.type == 0) {
       modes = {{0, 1}, {0, 0}};
-    } else if (mla && wish.type == 3) {
+    } else if (mla && variant.type == 3) {
       modes = {{2, 0}, {1, 0}, {0, 1}, {0, 0}};
-    } else if (wish.type == 2) {
+    } else if (variant.type == 2) {
       modes = {{1, 0}, {3, 0}, {0, 1}, {0, 0}};
     } else {
       modes = {{1, 0}, {0, 1}, {0, 0}};
     }
     for (const auto& [mode, scheduler] : modes) {
-      wish.mode = mode;
-      wish.scheduler = scheduler;
-      const auto found = find(wish);
+      variant.mode = mode;
+      variant.scheduler = scheduler;
+      const auto found = find(variant);
       if (!found) continue;
       if (mode == 3 && (quick || found->splits < 2)) continue;
       return found;
@@ -154,21 +155,22 @@ struct Oracle {
   }
 
   Found refine(Found now, std::set<std::string> done) const {
-    const auto move = [&](const std::string& name, const std::vector<Wish>& wishes) -> std::optional<Found> {
+    const auto move = [&](const std::string& name,
+                          const std::vector<Variant>& variants) -> std::optional<Found> {
       if (!done.insert(name).second) return std::nullopt;
-      for (const Wish& wish : wishes) {
-        if (auto next = find(wish)) return refine(*next, done);
+      for (const Variant& variant : variants) {
+        if (auto next = find(variant)) return refine(*next, done);
       }
       return std::nullopt;
     };
     const auto with = [&](Int mode, Int scheduler, Int columns) {
-      Wish wish = now.wish;
-      wish.mode = mode;
-      wish.scheduler = scheduler;
-      wish.columns = columns;
-      return wish;
+      Variant variant = now.variant;
+      variant.mode = mode;
+      variant.scheduler = scheduler;
+      variant.columns = columns;
+      return variant;
     };
-    const Wish& w = now.wish;
+    const Variant& w = now.variant;
     if (w.mode != 0 && now.splits == 1) {
       if (auto next = move("whole", {with(0, 1, w.columns), with(0, 0, w.columns)})) return *next;
     }
@@ -177,39 +179,39 @@ struct Oracle {
     }
     const Int weighted = now.total() * (quick ? 1 : 2);
     if (mla && w.pair == 0 && w.columns == 512 && weighted <= Int{d.sm_count}) {
-      std::vector<Wish> wishes;
-      if (2 * weighted <= Int{d.sm_count}) wishes.push_back(with(w.mode, w.scheduler, 128));
-      wishes.push_back(with(w.mode, w.scheduler, 256));
-      if (auto next = move("columns", wishes)) return *next;
+      std::vector<Variant> variants;
+      if (2 * weighted <= Int{d.sm_count}) variants.push_back(with(w.mode, w.scheduler, 128));
+      variants.push_back(with(w.mode, w.scheduler, 256));
+      if (auto next = move("columns", variants)) return *next;
     }
     return now;
   }
 
   double time(const Found& found) const {
-    const double loop = found.wish.tile == 128  ? 2.2
-                        : found.wish.tile == 64 ? 1.68
-                        : found.wish.tile == 32 ? 1.48
-                        : found.wish.tile == 16 ? 1.2
-                                                : 1.0;
-    const double reduce = found.wish.tile == 128  ? 1.32
-                          : found.wish.tile == 64 ? 1.2
-                          : found.wish.tile == 32 ? 1.08
-                          : found.wish.tile == 16 ? 1.03
-                                                  : 1.0;
+    const double loop = found.variant.tile == 128  ? 2.2
+                        : found.variant.tile == 64 ? 1.68
+                        : found.variant.tile == 32 ? 1.48
+                        : found.variant.tile == 16 ? 1.2
+                                                   : 1.0;
+    const double reduce = found.variant.tile == 128  ? 1.32
+                          : found.variant.tile == 64 ? 1.2
+                          : found.variant.tile == 32 ? 1.08
+                          : found.variant.tile == 16 ? 1.03
+                                                     : 1.0;
     const Int step = found.row->traits.step_kv;
     const Int length = up(up(p.kv_len, step), found.splits) * step;
     return (loop * static_cast<double>(length) + reduce * 128.0 * static_cast<double>(found.splits)) *
            static_cast<double>(up(found.total(), d.sm_count));
   }
 
-  std::vector<Wish> mla_wishes() const {
-    std::vector<Wish> keeps;
+  std::vector<Variant> mla_variants() const {
+    std::vector<Variant> keeps;
     if (p.sparse == SparseAttention::none || group == 128) {
       if (group == 128) keeps.push_back({3, 64, 256, 1, 128, 0, 0});
       for (const Int columns : {512, 256, 128})
         keeps.push_back({3, 64, columns, 0, 128, 0, 0});
     }
-    std::vector<Wish> swaps;
+    std::vector<Variant> swaps;
     for (const Int tile : group <= 8 ? std::vector<Int>{8, 16, 32} : std::vector<Int>{16, 32, 8}) {
       for (const Int columns : {512, 256, 128})
         swaps.push_back({2, tile, columns, 0, 128, 0, 0});
@@ -218,13 +220,13 @@ struct Oracle {
     const Int share = std::min(up(p.kv_len, 256), std::max<Int>(1, Int{d.sm_count} / ctas));
     const bool swap = group <= 32 || (p.sparse != SparseAttention::none && group < 128) ||
                       (up(p.kv_len, share) <= 1024 && ctas <= Int{d.sm_count});
-    std::vector<Wish> all = swap ? swaps : keeps;
-    const std::vector<Wish>& rest = swap ? keeps : swaps;
+    std::vector<Variant> all = swap ? swaps : keeps;
+    const std::vector<Variant>& rest = swap ? keeps : swaps;
     all.insert(all.end(), rest.begin(), rest.end());
     return all;
   }
 
-  std::vector<Wish> gqa_wishes(std::size_t& compared) const {
+  std::vector<Variant> gqa_variants(std::size_t& compared) const {
     const Int need = mixed ? (group > 8 ? 16 : 8) : group * p.q_len;
     std::vector<Int> tiles = {128, 64, 32, 16, 8};
     Int standard = 128;
@@ -244,9 +246,9 @@ struct Oracle {
       if (std::find(order.begin(), order.end(), tile) == order.end() && tile < standard)
         order.push_back(tile);
     }
-    std::vector<Wish> wishes;
+    std::vector<Variant> variants;
     const auto add = [&](Int tile, Int columns) {
-      wishes.push_back({tile > 32 ? 3 : 2, tile, columns, 0, 128, 0, 0});
+      variants.push_back({tile > 32 ? 3 : 2, tile, columns, 0, 128, 0, 0});
     };
     for (const Int tile : order)
       add(tile, p.head_dim_v);
@@ -255,27 +257,27 @@ struct Oracle {
         if (columns < Int{p.head_dim_v} && p.head_dim_v % columns == 0) add(tile, columns);
       }
     }
-    return wishes;
+    return variants;
   }
 
   std::optional<Found> answer() const {
-    std::vector<Wish> wishes;
+    std::vector<Variant> variants;
     std::size_t compared = 1;
     if (mla) {
-      wishes = mla_wishes();
+      variants = mla_variants();
     } else if (generation) {
-      wishes = gqa_wishes(compared);
+      variants = gqa_variants(compared);
     } else {
       for (const Int columns : {Int{p.head_dim_v}, Int{256}, Int{128}}) {
         if (columns == p.head_dim_v || (columns < p.head_dim_v && p.head_dim_v % columns == 0)) {
-          wishes.push_back({0, 128, columns, 0, 128, 0, 0});
+          variants.push_back({0, 128, columns, 0, 128, 0, 0});
         }
       }
     }
     std::optional<Found> best;
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < compared && i < wishes.size(); ++i) {
-      const auto found = begin(wishes[i]);
+    for (std::size_t i = 0; i < compared && i < variants.size(); ++i) {
+      const auto found = begin(variants[i]);
       if (!found) continue;
       if (i == 0 && (compared == 1 || 2 * found->total() > Int{d.sm_count})) return refine(*found, {});
       if (time(*found) < least) {
@@ -284,8 +286,8 @@ struct Oracle {
       }
     }
     if (best) return refine(*best, {});
-    for (std::size_t i = compared; i < wishes.size(); ++i) {
-      if (const auto found = begin(wishes[i])) return refine(*found, {});
+    for (std::size_t i = compared; i < variants.size(); ++i) {
+      if (const auto found = begin(variants[i])) return refine(*found, {});
     }
     return std::nullopt;
   }

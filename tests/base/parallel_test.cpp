@@ -12,7 +12,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("every piece of work is done once, by no more threads than allowed") {
+TEST_CASE("every chunk of work is done once, by no more threads than allowed") {
   std::mutex mutex;
   std::set<std::size_t> done;
   std::atomic<int> running{0};

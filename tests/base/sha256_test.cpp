@@ -17,7 +17,7 @@ TEST_CASE("the digests of FIPS 180 are right") {
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST_CASE("hashing in pieces is hashing the whole") {
+TEST_CASE("hashing in chunks is hashing the whole") {
   Sha256Hasher hasher;
   hasher.raw(as_bytes("a"));
   hasher.raw(as_bytes("bc"));

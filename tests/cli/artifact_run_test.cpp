@@ -12,16 +12,16 @@ using namespace cubinet;
 using namespace cubinet::cli;
 using namespace cubinet::test;
 
-TEST_CASE("pieces of work are each done once, from several threads") {
+TEST_CASE("chunks of work are each done once, from several threads") {
   const EnvironmentVariables environment;
   const GlobalOptions options;
   Console console(Color::never);
   const Context context(environment, options, console);
   const InterruptGuard interrupt;
   std::atomic<std::size_t> sum = 0;
-  artifact_run(context, interrupt, 4)("folder", 100, [&](std::size_t piece) {
-    sum += piece;
-    return std::string("a piece");
+  artifact_run(context, interrupt, 4)("folder", 100, [&](std::size_t chunk) {
+    sum += chunk;
+    return std::string("a chunk");
   });
   CHECK(sum == 4950);
 }

@@ -31,21 +31,21 @@ TEST_CASE("a terminal gets a bar that is erased, anything else lines") {
   CHECK_FALSE(contains(lines.err, "\x1b"));
 }
 
-TEST_CASE("a log gets the first piece, the last, and one a second between, and with verbosity all of them") {
+TEST_CASE("a log gets the first item, the last, and one a second between, and with verbosity all of them") {
   const auto lines_of = [](int verbosity) {
     return stderr_of([&] {
       Console console(Color::never);
       console.set_verbosity(verbosity);
       Progress progress(console, 1000);
       for (int i = 0; i < 1000; ++i)
-        progress.finished("piece " + std::to_string(i));
+        progress.finished("item " + std::to_string(i));
     });
   };
-  CHECK(contains(lines_of(0), "[1/1000] piece 0\n[1000/1000] piece 999\n"));
-  CHECK(contains(lines_of(1), "[500/1000] piece 499\n"));
+  CHECK(contains(lines_of(0), "[1/1000] item 0\n[1000/1000] item 999\n"));
+  CHECK(contains(lines_of(1), "[500/1000] item 499\n"));
 }
 
-TEST_CASE("a second later the next piece is told") {
+TEST_CASE("a second later the next item is told") {
   const std::string text = stderr_of([] {
     Console console(Color::never);
     Progress progress(console, 4);

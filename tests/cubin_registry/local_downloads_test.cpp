@@ -13,43 +13,43 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kPiece = "a page of a bundle";
+const std::string kChunk = "a page of a bundle";
 const std::string kPlace = "https://host/kernels#stable";
 
 std::filesystem::path file_of(const HomeFixture& home, std::string_view content) {
   return HomeLayout(home.home).download(sha256(as_bytes(content)));
 }
 
-TEST_CASE("a piece that was kept is found by its digest, also by another process") {
+TEST_CASE("a chunk that was kept is found by its digest, also by another process") {
   HomeFixture home;
-  const Sha256Digest digest = sha256(as_bytes(kPiece));
+  const Sha256Digest digest = sha256(as_bytes(kChunk));
   const auto opened = home.open();
   CHECK_FALSE(ok(opened->downloads().find(digest, 100)));
-  ok(opened->downloads().keep(digest, as_bytes(kPiece)));
-  CHECK(as_text(*ok(home.open(HomeOptions::Access::read_only)->downloads().find(digest, 100))) == kPiece);
+  ok(opened->downloads().keep(digest, as_bytes(kChunk)));
+  CHECK(as_text(*ok(home.open(HomeOptions::Access::read_only)->downloads().find(digest, 100))) == kChunk);
   CHECK(ok(opened->verify()).findings.empty());
-  CHECK(ok(opened->downloads().has(digest, kPiece.size())));
-  CHECK_FALSE(ok(opened->downloads().has(digest, kPiece.size() + 1)));
+  CHECK(ok(opened->downloads().has(digest, kChunk.size())));
+  CHECK_FALSE(ok(opened->downloads().has(digest, kChunk.size() + 1)));
   ok(opened->downloads().forget(digest));
-  CHECK_FALSE(ok(opened->downloads().has(digest, kPiece.size())));
+  CHECK_FALSE(ok(opened->downloads().has(digest, kChunk.size())));
 }
 
-TEST_CASE("a piece that is damaged or longer than it may be is none, and is removed") {
+TEST_CASE("a chunk that is damaged or longer than it may be is none, and is removed") {
   HomeFixture home;
   const auto opened = home.open();
-  const Sha256Digest digest = sha256(as_bytes(kPiece));
+  const Sha256Digest digest = sha256(as_bytes(kChunk));
   for (const std::string wrong : {"", "a page of a bundlf", "a page of a bundle and more"}) {
     ok(opened->downloads().keep(digest, as_bytes(wrong)));
-    CHECK_FALSE(ok(opened->downloads().find(digest, kPiece.size())));
-    CHECK_FALSE(std::filesystem::exists(file_of(home, kPiece)));
+    CHECK_FALSE(ok(opened->downloads().find(digest, kChunk.size())));
+    CHECK_FALSE(std::filesystem::exists(file_of(home, kChunk)));
   }
   CHECK(home.log.count("is fetched again") == 3);
 }
 
-TEST_CASE("a home that cannot be written keeps no piece, knows no lock and still answers") {
+TEST_CASE("a home that cannot be written keeps no chunk, knows no lock and still answers") {
   HomeFixture home;
-  const Sha256Digest digest = sha256(as_bytes(kPiece));
-  ok(home.open()->downloads().keep(digest, as_bytes(kPiece)));
+  const Sha256Digest digest = sha256(as_bytes(kChunk));
+  ok(home.open()->downloads().keep(digest, as_bytes(kChunk)));
   const auto reader = home.open(HomeOptions::Access::read_only);
   CHECK(reader->downloads().keep(sha256({}), {}).error().code == ErrorCode::unavailable);
   CHECK(reader->downloads().change(kPlace, [](KnownChannel&) {}).error().code == ErrorCode::unavailable);
@@ -61,7 +61,7 @@ TEST_CASE("a home that cannot be written keeps no piece, knows no lock and still
 TEST_CASE("one fetches while the others wait, and nobody waits for longer than the limit") {
   HomeFixture home;
   const auto opened = home.open();
-  const Sha256Digest digest = sha256(as_bytes(kPiece));
+  const Sha256Digest digest = sha256(as_bytes(kChunk));
   auto held = opened->downloads().lock(digest, 1s);
   REQUIRE(held != nullptr);
   CHECK(opened->downloads().lock(digest, 50ms) == nullptr);

@@ -38,7 +38,7 @@ struct RecordedHome : HomeFixture {
     REQUIRE_MESSAGE(opened.has_value(), why_not(opened));
     registry = *std::move(opened);
   }
-  void tell(const std::vector<std::string>& names, bool there, const std::function<bool()>& operation) {
+  void record(const std::vector<std::string>& names, bool there, const std::function<bool()>& operation) {
     const std::size_t begin = files->count();
     REQUIRE(operation());
     for (const std::string& name : names)
@@ -95,23 +95,23 @@ TEST_CASE("power that goes at any time loses nothing that was published, and bri
           doctest::test_suite("loop")) {
   RecordedHome home;
   const auto publish = [&](int number) {
-    home.tell({name_of(number)}, true, [&] { return publishes(*home.registry, cubin_of(number)); });
+    home.record({name_of(number)}, true, [&] { return publishes(*home.registry, cubin_of(number)); });
   };
   const KernelKey pinned = cubin_of(3).record->identity.key();
   for (int number = 1; number <= 5; ++number)
     publish(number);
-  home.tell({name_of(2)}, false, [&] { return home.registry->remove({cubin_of(2).record}).has_value(); });
-  home.tell({"pin"}, true, [&] { return home.registry->pin(pinned).has_value(); });
-  home.tell({}, true, [&] { return home.registry->sweep().has_value(); });
+  home.record({name_of(2)}, false, [&] { return home.registry->remove({cubin_of(2).record}).has_value(); });
+  home.record({"pin"}, true, [&] { return home.registry->pin(pinned).has_value(); });
+  home.record({}, true, [&] { return home.registry->sweep().has_value(); });
   publish(6);
   publish(2);
   for (const int number : {3, 4, 5})
     make_published(home.home, cubin_of(number), 3);
-  home.tell({name_of(4), name_of(5)}, false, [&] {
+  home.record({name_of(4), name_of(5)}, false, [&] {
     const auto swept = home.registry->sweep({false, SizeLimit{0, 0}, false});
     return swept && swept->evicted.size() == 2;
   });
-  home.tell({"pin"}, false, [&] { return home.registry->unpin(pinned).value_or(false); });
+  home.record({"pin"}, false, [&] { return home.registry->unpin(pinned).value_or(false); });
   publish(5);
   cut_everywhere(home, [&](Home& registry, std::size_t count) {
     std::size_t served = 0;
@@ -138,15 +138,15 @@ TEST_CASE("power that goes at any time in an import leaves the old one or the ne
     const ArtifactFolder before(home.folder / "published", 10, 2, placement);
     const ArtifactFolder after(home.folder / "published", 10, 3, placement);
     const auto publish = [&](const ArtifactFolder& folder, const std::string& name) {
-      home.tell({name}, true, [&] { return folder.publish(*home.registry).has_value(); });
+      home.record({name}, true, [&] { return folder.publish(*home.registry).has_value(); });
     };
     publish(kept, "kept");
     publish(before, "published");
     // From here on one of the two is there.
     publish(after, "published");
-    home.tell({"kept"}, false, [&] { return home.registry->imports().remove(1).value_or(false); });
+    home.record({"kept"}, false, [&] { return home.registry->imports().remove(1).value_or(false); });
     for (int number = 1; number <= 4; ++number)
-      home.tell({}, true, [&] { return publishes(*home.registry, cubin_of(number)); });
+      home.record({}, true, [&] { return publishes(*home.registry, cubin_of(number)); });
     cut_everywhere(home, [&](Home& registry, std::size_t count) {
       const bool one = serves(registry, kept.content, 1);
       const bool two = serves(registry, before.content, 2);

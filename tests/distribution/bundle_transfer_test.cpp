@@ -241,7 +241,7 @@ TEST_CASE("a bundle is copied between servers with its manifest, signatures and 
   const auto nginx = test::Nginx::start();
   if (!nginx) return;
   const Shipped shipped;
-  // More than a piece of what is passed on.
+  // More than a chunk of what is passed on.
   std::ofstream(shipped.folder / "a.bundle", std::ios::app) << std::string(20'000'000, 'q');
   const Sha256Digest digest = ok(push_bundle(*shipped.server, posix_file_system(), shipped.upload(), ""));
   const RemoteBundle bundle = ok(read_remote_bundle(*shipped.server, digest));

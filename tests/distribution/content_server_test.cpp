@@ -40,10 +40,10 @@ TEST_CASE("a file that becomes shorter while it is sent is an error") {
   const test::TempDir folder;
   std::ofstream(folder / "source") << "short";
   FileSource source(posix_file_system(), folder / "source", 10);
-  Bytes piece(4);
-  CHECK(ok(source.read(2, piece)) == 3);
-  CHECK_FALSE(source.read(5, piece));
-  CHECK(ok(source.read(10, piece)) == 0);
+  Bytes chunk(4);
+  CHECK(ok(source.read(2, chunk)) == 3);
+  CHECK_FALSE(source.read(5, chunk));
+  CHECK(ok(source.read(10, chunk)) == 0);
 }
 
 TEST_CASE("a manifest that no server takes is not sent") {

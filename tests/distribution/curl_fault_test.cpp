@@ -178,13 +178,13 @@ TEST_CASE("a remote cache survives a fault in any call of libcurl" * doctest::te
   test::for_every_curl_call(
       curl->faults,
       [&] {
-        open(false, true)->offer(build);
+        open(false, true)->share(build);
         return find(*open(true, false));
       },
       [&](bool done) {
         if (done) fs::remove_all(curl->nginx->served() / "cache");
       });
-  open(true, true)->offer(build);
+  open(true, true)->share(build);
   test::for_every_curl_call(
       curl->faults, [&] { return find(*open(false, false)); }, [](bool) {});
 }

@@ -64,7 +64,7 @@ std::string image_path(const Cubin& cubin) {
 
 // A server that has the build, by the writer whom readers trust, or by another one.
 void fill(const BazelCache& server, const SecretKey& key = writer_key(), const Cubin& cubin = build()) {
-  ok(open_remote_cache(cache_options(server.url(), server.authority(), &key)))->offer(cubin);
+  ok(open_remote_cache(cache_options(server.url(), server.authority(), &key)))->share(cubin);
 }
 
 std::string served_text(const std::filesystem::path& file) {
@@ -83,7 +83,7 @@ TEST_CASE("what one node compiled another finds on nginx, whole and signed") {
     const auto writer = ok(open_remote_cache(std::move(options)));
     CHECK(writer->description().kind == StoreKind::cache);
     CHECK_FALSE(ok(ask_for(*writer, build())));
-    writer->offer(build());
+    writer->share(build());
   }
   const auto served = nginx->served() / "team/cache";
   CHECK(served_text(served / image_path(build())) == as_text(*build().image));
@@ -111,7 +111,7 @@ TEST_CASE("what one node compiled another finds on nginx, whole and signed") {
     CHECK(ok(reader->list()).empty());
     CHECK(ok(reader->rows())->empty());
     // A reader writes nothing.
-    reader->offer(test::cubins_of(2).back());
+    reader->share(test::cubins_of(2).back());
   }
   CHECK_FALSE(std::filesystem::exists(served / entry_path(test::cubins_of(2).back())));
   const KnownChannel known = ok(home->downloads().channel(nginx->url("/team/cache")));
@@ -252,7 +252,7 @@ TEST_CASE("offline, and where only what is here counts, nothing is asked and not
   for (auto* options : {&offline, &local}) {
     const auto cache = ok(open_remote_cache(std::move(*options)));
     CHECK_FALSE(ok(ask_for(*cache, build())));
-    cache->offer(build());
+    cache->share(build());
   }
   CHECK(server.requests().empty());
 }
@@ -270,7 +270,7 @@ TEST_CASE("who may not write is warned once, and goes on reading") {
   {
     const auto cache = ok(open_remote_cache(std::move(options)));
     for (int i = 0; i < 5; ++i)
-      cache->offer(build());
+      cache->share(build());
     for (int i = 0; i < 100 && warnings == 0; ++i)
       std::this_thread::sleep_for(20ms);
     CHECK(ok(ask_for(*cache, build())));
@@ -288,7 +288,7 @@ TEST_CASE("to hand over a build takes no time, however slow the server") {
   {
     const auto cache = ok(open_remote_cache(std::move(options)));
     for (int i = 0; i < 300; ++i)
-      cache->offer(build());
+      cache->share(build());
     CHECK(watch.seconds() < 1);
   }
   CHECK(watch.seconds() < 5);

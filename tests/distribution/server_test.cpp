@@ -55,7 +55,7 @@ TEST_CASE("a program gives its Runtime a cache by a URL, a policy and the file o
   CHECK(open_cache(options).error().code == ErrorCode::untrusted);
   options.policy.emplace().trusted_keys = {key.public_key()};
   const Cubin made = cubins_of(1).front();
-  ok(open_cache(options, (folder / "writer.key").string()))->offer(made);
+  ok(open_cache(options, (folder / "writer.key").string()))->share(made);
   const CubinRecord& record = *made.record;
   const auto reader = ok(open_cache(options));
   const auto found = ok(reader->find_build(record.identity, record.kind, record.fingerprint));

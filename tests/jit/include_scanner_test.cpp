@@ -157,10 +157,10 @@ TEST_CASE("other names are put where the old ones stood, and lines stay") {
 }
 
 TEST_CASE("the time is in proportion to the text, whatever it holds") {
-  for (const std::string_view piece : {"#/*", "__has_include(", "R\"(", "#include <", "'", "\\\n", "/*"}) {
+  for (const std::string_view chunk : {"#/*", "__has_include(", "R\"(", "#include <", "'", "\\\n", "/*"}) {
     std::string text;
     while (text.size() < (std::size_t{1} << 18))
-      text += piece;
+      text += chunk;
     CHECK(scan_includes(text).references.empty());
   }
 }

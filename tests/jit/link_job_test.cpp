@@ -83,7 +83,7 @@ Error refused_link(Compiler& compiler, const CompileRequest& request) {
   return output.error();
 }
 
-bool tells(const std::string& text, const char* words) {
+bool mentions(const std::string& text, const char* words) {
   return text.find(words) != std::string::npos;
 }
 
@@ -170,13 +170,13 @@ TEST_CASE("a program that needs no linker does without, with the fingerprint of 
   for (const auto& [text, words] : {std::pair{kLauncher, "cudadevrt"}, std::pair{kCaller, "defines it"}}) {
     const Error error = refused_link(**compiler, request_of(a_source("unlinked", text)));
     CHECK(error.code == ErrorCode::compile_failed);
-    CHECK_MESSAGE(tells(error.remedy, words), error.to_line());
+    CHECK_MESSAGE(mentions(error.remedy, words), error.to_line());
   }
   SourceProgram alone = a_source("alone", "extern \"C\" __global__ void k(float* x) { *x = 1; }");
   const auto built = (*compiler)->compile(request_of(alone));
   REQUIRE(built);
   CHECK(built->record.compiler == (*compiler)->identity());
-  CHECK_FALSE(tells(built->record.options, "relocatable"));
+  CHECK_FALSE(mentions(built->record.options, "relocatable"));
 }
 
 TEST_CASE("a kernel that launches a kernel is linked with the device runtime") {
@@ -186,8 +186,8 @@ TEST_CASE("a kernel that launches a kernel is linked with the device runtime") {
   program.flags = {"-rdc=true"};
   const Error alone = refused_link(*compiler, request_of(program));
   CHECK(alone.code == ErrorCode::compile_failed);
-  CHECK_MESSAGE(tells(alone.message, "launcher.cu"), alone.message);
-  CHECK_MESSAGE(tells(alone.remedy, "cudadevrt"), alone.remedy);
+  CHECK_MESSAGE(mentions(alone.message, "launcher.cu"), alone.message);
+  CHECK_MESSAGE(mentions(alone.remedy, "cudadevrt"), alone.remedy);
   program.libraries = {"cudadevrt"};
   for (const char* flag : {"-rdc=true", "-dlto"}) {
     CAPTURE(flag);
@@ -219,12 +219,12 @@ TEST_CASE("libraries of every kind are linked with, and are a part of the finger
   CHECK(symbols_of(machine) == std::vector<std::string>{"plain"});
   linked(*compiler, request("callee.ltoir", "-dlto", folder));
   const Error unoptimised = refused_link(*compiler, request("callee.ltoir", "-rdc=true", folder));
-  CHECK_MESSAGE(tells(unoptimised.message, "callee.ltoir"), unoptimised.message);
-  CHECK_MESSAGE(tells(unoptimised.remedy, "-dlto"), unoptimised.remedy);
+  CHECK_MESSAGE(mentions(unoptimised.message, "callee.ltoir"), unoptimised.message);
+  CHECK_MESSAGE(mentions(unoptimised.remedy, "-dlto"), unoptimised.remedy);
 
   const Error missing = refused_link(*compiler, request("callee.cubin", "-rdc=true", elsewhere));
   CHECK(missing.code == ErrorCode::unavailable);
-  CHECK(tells(missing.message, elsewhere.path().c_str()));
+  CHECK(mentions(missing.message, elsewhere.path().c_str()));
   fs::copy_file(folder / "callee.cubin", elsewhere / "callee.cubin");
   CHECK(linked(*compiler, request("callee.cubin", "-rdc=true", elsewhere)).record.fingerprint ==
         machine.record.fingerprint);
@@ -236,8 +236,8 @@ TEST_CASE("libraries of every kind are linked with, and are a part of the finger
   write_bytes(elsewhere / "callee.cubin", library_of(*compiler, kCallee, false, "sm_80"));
   const Error foreign = refused_link(*compiler, request("callee.cubin", "-rdc=true", elsewhere));
   CHECK(foreign.code == ErrorCode::compile_failed);
-  CHECK_MESSAGE(tells(foreign.message, "callee.cubin"), foreign.message);
-  CHECK_MESSAGE(tells(foreign.remedy, "sm_90a"), foreign.remedy);
+  CHECK_MESSAGE(mentions(foreign.message, "callee.cubin"), foreign.message);
+  CHECK_MESSAGE(mentions(foreign.remedy, "sm_90a"), foreign.remedy);
 }
 
 TEST_CASE("device libraries that nvcc has made are linked with") {
@@ -290,8 +290,8 @@ TEST_CASE("a library of another architecture is refused, and keeps nobody else f
     std::thread([&] {
       const Error error = refused_link(*compiler, request);
       CHECK(error.code == ErrorCode::compile_failed);
-      CHECK_MESSAGE(tells(error.message, "does not take 'old.o'"), error.message);
-      CHECK_MESSAGE(tells(error.remedy, "sm_90a"), error.remedy);
+      CHECK_MESSAGE(mentions(error.message, "does not take 'old.o'"), error.message);
+      CHECK_MESSAGE(mentions(error.remedy, "sm_90a"), error.remedy);
     }).join();
     linked(*compiler, request_of(caller_and_callee()));
   }
@@ -306,14 +306,14 @@ TEST_CASE("what is defined nowhere, or twice, is told with the names of the sour
     program.flags = {flag};
     const Error undefined = refused_link(*compiler, request_of(program));
     CHECK(undefined.code == ErrorCode::compile_failed);
-    CHECK_MESSAGE(tells(undefined.message, "_Z5twicef"), undefined.message);
-    CHECK_MESSAGE(tells(undefined.remedy, "defines it"), undefined.remedy);
+    CHECK_MESSAGE(mentions(undefined.message, "_Z5twicef"), undefined.message);
+    CHECK_MESSAGE(mentions(undefined.remedy, "defines it"), undefined.remedy);
     program.sources = {a_source("callee", kCallee), a_source("again", kCallee)};
     const Error twice = refused_link(*compiler, request_of(program));
     CHECK(twice.code == ErrorCode::compile_failed);
-    CHECK_MESSAGE(tells(twice.message + twice.detail, "_Z5twicef"), twice.message);
-    CHECK_MESSAGE(tells(twice.message + twice.detail, "again.cu"), twice.message);
-    CHECK_MESSAGE(tells(twice.remedy, "static"), twice.remedy);
+    CHECK_MESSAGE(mentions(twice.message + twice.detail, "_Z5twicef"), twice.message);
+    CHECK_MESSAGE(mentions(twice.message + twice.detail, "again.cu"), twice.message);
+    CHECK_MESSAGE(mentions(twice.remedy, "static"), twice.remedy);
   }
   // In a library, too, that is linked as a whole.
   const test::TempDir folder;
@@ -327,13 +327,13 @@ TEST_CASE("what is defined nowhere, or twice, is told with the names of the sour
     CompileRequest request = request_of(program);
     request.options.library_directories = {folder.path()};
     const Error error = refused_link(*compiler, request);
-    CHECK_MESSAGE(tells(error.message, ("'callee.cu' and in '" + std::string(library) + "'").c_str()),
+    CHECK_MESSAGE(mentions(error.message, ("'callee.cu' and in '" + std::string(library) + "'").c_str()),
                   error.message);
   }
   // The same source twice, kernel and all.
   SourceProgram same = a_source("a", "extern \"C\" __global__ void k(int* x) { *x = 1; }");
   same.sources = {a_source("b", same.text)};
-  CHECK(tells(refused_link(*compiler, request_of(same)).message, "'a.cu' and in 'b.cu'"));
+  CHECK(mentions(refused_link(*compiler, request_of(same)).message, "'a.cu' and in 'b.cu'"));
 }
 
 TEST_CASE("calls may go in a circle, and names that are static stay apart") {
@@ -400,7 +400,7 @@ TEST_CASE("neither the working folder nor where sources and libraries lie comes 
       fs::current_path(folder.path());
       outputs.push_back(linked(*compiler, request));
       fs::current_path(before);
-      CHECK_FALSE(tells(std::string(as_text(*outputs.back().image)), folder.path().c_str()));
+      CHECK_FALSE(mentions(std::string(as_text(*outputs.back().image)), folder.path().c_str()));
     }
     CHECK(outputs[0].record.digest == outputs[1].record.digest);
     CHECK(outputs[0].record.fingerprint == outputs[1].record.fingerprint);
@@ -421,7 +421,7 @@ extern "C" __global__ void t(float* x) { *x = 1; })cu",
   request.spec.options = {{"dlink-time-opt", ""}};
   const CompileOutput output = linked(*compiler, request);
   CHECK(output.record.entry_points[0].symbol == "t");
-  CHECK(tells(output.record.compiler, "nvJitLink"));
+  CHECK(mentions(output.record.compiler, "nvJitLink"));
 }
 
 TEST_CASE("PTX comes of sources alone that are optimised when they are linked") {
@@ -437,7 +437,7 @@ TEST_CASE("PTX comes of sources alone that are optimised when they are linked") 
   request.kind = ImageKind::ptx;
   const Error error = refused_link(*compiler, request);
   CHECK(error.code == ErrorCode::unsupported);
-  CHECK(tells(error.remedy, "-dlto"));
+  CHECK(mentions(error.remedy, "-dlto"));
 }
 
 TEST_CASE("what the linker says of a source is not quoted where sources may not be") {
@@ -448,8 +448,8 @@ TEST_CASE("what the linker says of a source is not quoted where sources may not 
   request.spec.options = {{"relocatable-device-code", "true"}};
   request.options.quote_sources = false;
   const Error error = refused_link(*compiler, request);
-  CHECK_FALSE(tells(error.message + error.detail, "twice"));
-  CHECK(tells(error.message, "does not link"));
+  CHECK_FALSE(mentions(error.message + error.detail, "twice"));
+  CHECK(mentions(error.message, "does not link"));
 }
 
 TEST_CASE("linked programs compile from several threads at once, each to its own") {

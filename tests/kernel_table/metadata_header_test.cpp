@@ -212,12 +212,12 @@ TEST_CASE("no text crashes the reader of headers") {
   for (std::size_t size = 0; size < good.size(); ++size)
     (void)read_metadata_header(std::string_view(good).substr(0, size));
   std::mt19937_64 random(8);
-  constexpr std::string_view kPieces = "{}[]();,\"'\\/*#=\n 0a_";
+  constexpr std::string_view kChunks = "{}[]();,\"'\\/*#=\n 0a_";
   for (int i = 0; i < 4'000; ++i) {
     std::string text = good;
     for (int changes = 0; changes < 4; ++changes)
       text[random() % text.size()] =
-          random() % 4 == 0 ? static_cast<char>(random()) : kPieces[random() % kPieces.size()];
+          random() % 4 == 0 ? static_cast<char>(random()) : kChunks[random() % kChunks.size()];
     const auto read = read_metadata_header(text);
     if (!read) continue;
     for (const KernelRow& row : read->rows)

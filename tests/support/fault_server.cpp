@@ -92,7 +92,7 @@ void FaultServer::serve_connection(int connection) {
   const ServerReply told = answer_(request, number);
   std::string_view rest = told.bytes;
   while (!rest.empty()) {
-    const std::size_t count = told.piece == 0 ? rest.size() : std::min(told.piece, rest.size());
+    const std::size_t count = told.chunk == 0 ? rest.size() : std::min(told.chunk, rest.size());
     if (!send_all(connection, rest.substr(0, count))) return;
     rest.remove_prefix(count);
     if (told.pause.count() > 0 && listener_.wait_for_end(connection, static_cast<int>(told.pause.count())))

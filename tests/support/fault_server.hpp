@@ -29,7 +29,7 @@ struct ReceivedRequest {
 // The bytes that a server sends, and the manner of sending them.
 struct ServerReply {
   std::string bytes;
-  std::size_t piece = 0;               // bytes sent at a time; 0: all at once
+  std::size_t chunk = 0;               // bytes sent at a time; 0: all at once
   std::chrono::milliseconds pause{0};  // between them
   bool stalls = false;                 // if true, sends no more and keeps the connection open
   bool repeats = false;                // if true, repeats the last 1024 bytes without end

@@ -431,7 +431,7 @@ TEST_CASE("a server that stalls or drips is given up in time") {
     const FaultServer server([&](auto&, auto) {
       ServerReply slow = reply(200, std::string(100, 'x'));
       if (drips) {
-        slow.piece = 1;
+        slow.chunk = 1;
         slow.pause = 200ms;
       } else {
         slow = reply(200, "x", "Content-Length: 100\r\n");

@@ -16,14 +16,14 @@ TEST_CASE("a header is found in whatever case it is written") {
   CHECK(find_header(headers, "") == nullptr);
 }
 
-TEST_CASE("a source in memory is read in pieces from any offset") {
+TEST_CASE("a source in memory is read in chunks from any offset") {
   MemorySource source(as_bytes("abcdef"));
-  Bytes piece(4);
+  Bytes chunk(4);
   CHECK(source.size() == 6);
-  CHECK(ok(source.read(3, piece)) == 3);
-  CHECK(as_text(ByteView(piece).first(3)) == "def");
-  CHECK(ok(source.read(6, piece)) == 0);
-  CHECK(ok(source.read(600, piece)) == 0);
+  CHECK(ok(source.read(3, chunk)) == 3);
+  CHECK(as_text(ByteView(chunk).first(3)) == "def");
+  CHECK(ok(source.read(6, chunk)) == 0);
+  CHECK(ok(source.read(600, chunk)) == 0);
 }
 
 TEST_CASE("a refusal quotes its status and a short printable beginning, and no query") {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
-#include <cubinet/cubin_registry/standing.hpp>
+#include <cubinet/cubin_registry/build_status.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/found_cubin.hpp>
 #include <cubinet/spec/cubin.hpp>
@@ -25,7 +25,7 @@ struct ExplainedBuild {
   KernelSource source = KernelSource::registry;
   // The home, bundle, imported folder or server. Empty for this process's memory.
   std::string place;
-  Standing standing = Standing::stale;
+  BuildStatus status = BuildStatus::stale;
   bool wanted_target = false;  // if true, it runs on the device and the policy allows it
   bool usable = false;
   // For example "a local build that would be the same today", "stale: …", "sm_90a is forbidden".

@@ -62,16 +62,16 @@ struct RuntimeOptions {
   Callback<void(const KernelEvent&)> observer;
 };
 
-// A complete, checked specification, prepared once and asked for often: `Runtime::prepare` makes it.
+// A complete, checked specification, prepared once and asked for often: `Runtime::resolve` makes it.
 // Immutable for the caller; belongs to the Runtime that made it.
-class PreparedKernel {
+class Kernel {
  public:
-  virtual ~PreparedKernel() = default;
+  virtual ~Kernel() = default;
   virtual const KernelSpec& spec() const = 0;  // complete
 
  private:
   friend class CachedKernel;  // the only implementation
-  PreparedKernel() = default;
+  Kernel() = default;
 };
 
 // Finds any kernel by specification: in the process cache, in the stores, else compiles, keeps and
@@ -112,22 +112,22 @@ class Runtime {
   // Equal complete specifications give the same object. Returns invalid_argument for values that a
   // template rejects, or if several kernels match, with the parameters that differ. Returns
   // not_found if there is neither a template nor a kernel.
-  virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) = 0;
+  virtual Result<std::shared_ptr<const Kernel>> resolve(const KernelSpec& spec) = 0;
   // Prepares the kernels of a source without a declaration. They are compiled, kept and found like
   // those of templates. The caller's launches set block and shared memory. Returns an error
   // (invalid_argument) for an invalid source.
-  virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const SourceProgram& program) = 0;
+  virtual Result<std::shared_ptr<const Kernel>> resolve(const SourceProgram& program) = 0;
   // Prepares the kernels of the caller's cubin, PTX or fatbinary under a name. They are identified
   // by their bytes, kept with the other builds unless they exist already, and found again by name
   // or key. Each image of a fatbinary is a build for its target. Other bytes under the same name
   // are another kernel. The caller's launches set block and shared memory. Functions are named by
   // their symbols. Returns corruption, invalid_argument or unsupported if the bytes are not a
   // loadable CUDA image.
-  virtual Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view name, ByteView image) = 0;
+  virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view name, ByteView image) = 0;
   // Prepares a kernel in a store by its key, for any target, or by the name of one of its functions
   // or of its image. "@" and the beginning of a pin may follow. Returns an error (invalid_argument)
   // that lists the kernels if several match.
-  virtual Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view key_or_name) = 0;
+  virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view key_or_name) = 0;
 
   // Returns the function to launch on a device. An empty `entry_point` means the kernel's first.
   // With compile = never, or without a template, a miss is not_found and lists the lookups.
@@ -137,8 +137,7 @@ class Runtime {
   // does not wait for builds or loads of other threads. It does not check whether the build is
   // still current (see release()). Returns an error (invalid_argument) for a kernel that another
   // Runtime prepared.
-  virtual Result<Function> function(const PreparedKernel& kernel, int device,
-                                    std::string_view entry_point = {}) = 0;
+  virtual Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point = {}) = 0;
 
   // Returns the verified image for one exact target, without a device: from a store, or compiled
   // and kept. Returns nullopt if no build exists and compiling is disabled or impossible. PTX is
@@ -149,20 +148,20 @@ class Runtime {
   // Returns what function() would do for a device of this capability, and why, with every build in
   // the stores. Needs no driver. Compiles and loads nothing. Returns an error (invalid_argument)
   // for a kernel that another Runtime prepared.
-  virtual Result<KernelExplanation> explain(const PreparedKernel& kernel, ComputeCapability device) = 0;
+  virtual Result<KernelExplanation> explain(const Kernel& kernel, ComputeCapability device) = 0;
   // Returns the rows of the attention kernels that function() would find for a device of this
   // capability, without kernels that are not compiled yet. The list is complete: a store that fails
   // is an error.
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
   // Returns whether function() would use this build now. Stale and foreign builds are never used.
-  // Sets only `record`, `standing` and `verdict`, because no device is given. Returns an error if
+  // Sets only `record`, `status` and `verdict`, because no device is given. Returns an error if
   // the status cannot be determined, for example because a header cannot be read.
-  virtual Result<ExplainedBuild> standing(std::shared_ptr<const CubinRecord> record) = 0;
+  virtual Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) = 0;
 
   // Removes the functions of a kernel on a device from the process cache, so that the next request
   // looks in the stores, for example after a header was edited. The module is unloaded when its
   // last Function is destroyed. Returns false if nothing was cached.
-  virtual bool release(const PreparedKernel& kernel, int device) = 0;
+  virtual bool release(const Kernel& kernel, int device) = 0;
 
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
   // Returns the compiler. Returns unavailable, with the searched locations, if NVRTC was not found.

@@ -85,8 +85,8 @@ struct ArtifactImportOptions {
   std::function<void(const std::filesystem::path& folder, std::size_t count,
                      const std::function<std::string(std::size_t)>& work)>
       run;
-  std::function<bool()> cancelled;  // called between pieces, from any thread
-  std::size_t files_a_piece = 256;
+  std::function<bool()> cancelled;  // called between batches, from any thread
+  std::size_t files_per_batch = 256;
   LogSink log;
 };
 

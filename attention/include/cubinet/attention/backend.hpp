@@ -42,7 +42,7 @@ struct BackendDecline {
   std::vector<NearMiss> nearest;  // filled under the same condition
 };
 
-using Consideration = std::variant<AttentionPlan, BackendDecline>;
+using PlanDecision = std::variant<AttentionPlan, BackendDecline>;
 
 // An implementation of the operation. Immutable and thread-safe. The answer depends on the request
 // alone: equal requests give equal answers.
@@ -53,7 +53,7 @@ class AttentionBackend : public std::enable_shared_from_this<AttentionBackend> {
   // Plans the problem or declines it. A backend that would ignore a part of the problem (its mask,
   // its sinks) must decline. An error is a failure, not a decline. The caller fills in `request`
   // and `backend` of the plan. REQUIRES: check_problem and check_device hold.
-  virtual Result<Consideration> consider(const PlanRequest& request) const = 0;
+  virtual Result<PlanDecision> consider(const PlanRequest& request) const = 0;
   // Returns other options for consider() with which the backend can run the problem, the fastest by
   // the cost model first. The tuner measures them. REQUIRES: consider() plans the problem.
   virtual Result<std::vector<PlanOptions>> alternatives(const PlanRequest& /*request*/) const {

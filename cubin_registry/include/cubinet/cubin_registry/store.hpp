@@ -96,7 +96,7 @@ class Store {
     return std::optional<Cubin>();
   }
   // Offers a build that was made here to other nodes. Returns at once; the outcome is logged.
-  virtual void offer(const Cubin& /*cubin*/) {}
+  virtual void share(const Cubin& /*cubin*/) {}
 };
 
 // A defect of a store.

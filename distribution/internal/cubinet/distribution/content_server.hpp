@@ -90,8 +90,8 @@ class FileSource final : public BodySource {
   std::filesystem::path path_;
   std::uint64_t size_;
   std::uint64_t begin_;
-  Bytes piece_;
-  std::uint64_t piece_offset_ = 0;
+  Bytes chunk_;
+  std::uint64_t chunk_offset_ = 0;
 };
 
 }  // namespace cubinet

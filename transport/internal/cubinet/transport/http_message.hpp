@@ -35,7 +35,7 @@ class BodySource {
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) = 0;
 };
 
-// A sink for a response's body, which arrives in pieces. An error ends the request without a retry.
+// A sink for a response's body, which arrives in chunks. An error ends the request without a retry.
 class BodySink {
  public:
   virtual ~BodySink() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "prepared_kernel.hpp"
+#include "cached_kernel.hpp"
 
 #include "held_kernels.hpp"
 
@@ -50,21 +50,21 @@ bool CachedKernel::forget(int device) const {
   return true;
 }
 
-std::shared_ptr<const CachedKernel> PreparedKernels::find(const KernelId& asked) const {
+std::shared_ptr<const CachedKernel> KernelCache::find(const KernelId& asked) const {
   const std::shared_lock lock(mutex_);
   const auto position = kernels_.find(asked);
   return position == kernels_.end() ? nullptr : position->second;
 }
 
-std::shared_ptr<const CachedKernel> PreparedKernels::intern(const KernelId& asked,
-                                                            std::shared_ptr<const CachedKernel> complete) {
+std::shared_ptr<const CachedKernel> KernelCache::intern(const KernelId& asked,
+                                                        std::shared_ptr<const CachedKernel> complete) {
   const std::unique_lock lock(mutex_);
   auto interned = kernels_.try_emplace(complete->id(), complete).first->second;
   kernels_.try_emplace(asked, interned);
   return interned;
 }
 
-Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const KernelSpec& spec) {
+Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(const KernelSpec& spec) {
   const KernelId asked = identify(spec);
   if (auto known = find(asked)) return known;
   if (spec.maker == KernelMaker::kernel_template) {
@@ -82,7 +82,7 @@ Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const Kerne
   return intern(kernel->id(), kernel);
 }
 
-Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const SourceProgram& program) {
+Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(const SourceProgram& program) {
   CUBINET_TRY_ASSIGN(auto made, program.as_template());
   KernelSpec given;
   given.options = options_.flags;
@@ -91,29 +91,29 @@ Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const Sourc
   return intern(kernel->id(), kernel);
 }
 
-Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(std::string_view name, ByteView image) {
+Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(std::string_view name, ByteView image) {
   CUBINET_TRY_ASSIGN(KernelSpec spec, spec_of_user_image(name, image));
   CUBINET_TRY_ASSIGN(const std::vector<Cubin> builds, builds_of_user_image(spec, image));
   auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(spec));
-  const KernelBuilds there = library_.offers(kernel->id());
+  const KernelBuilds there = library_.candidates(kernel->id());
   for (const Cubin& build : builds) {
     if (!library_.lies_where_nothing_is_kept(there, *build.record)) library_.keep(build);
   }
   return intern(kernel->id(), kernel);
 }
 
-Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(std::string_view key_or_name) {
+Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(std::string_view key_or_name) {
   CUBINET_TRY_ASSIGN(const KernelSpec held, kernel_by_name(library_, key_or_name));
-  return prepare(held);
+  return resolve(held);
 }
 
-std::shared_ptr<const CachedKernel> PreparedKernels::prepare_held(const KernelId& id) {
+std::shared_ptr<const CachedKernel> KernelCache::resolve_held(const KernelId& id) {
   auto known = find(id);
   if (known == nullptr) {
     const auto spec = decode_kernel(id.encoding());
     if (!spec) return nullptr;
     if (spec->maker == KernelMaker::kernel_template && templates_.find(spec->name)) {
-      if (auto prepared = prepare(*spec)) known = *std::move(prepared);
+      if (auto resolved = resolve(*spec)) known = *std::move(resolved);
     } else {
       known = intern(id, std::make_shared<const CachedKernel>(owner_, *spec));
     }

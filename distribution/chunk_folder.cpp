@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "piece_folder.hpp"
+#include "chunk_folder.hpp"
 
 #include <cubinet/base/sha256_hasher.hpp>
 
@@ -8,44 +8,44 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint64_t kPullPiece = std::uint64_t{8} << 20;
+constexpr std::uint64_t kPullChunk = std::uint64_t{8} << 20;
 
 }  // namespace
 
 // The names include the digest. If the folder is replaced by a link during use, the target has no
 // file of that name, so nothing there is replaced or removed.
-PieceFolder::PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
+ChunkFolder::ChunkFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
     : files_(files),
       blob_(blob),
       folder_(path.parent_path() /
               ("." + path.filename().string() + "." + blob.digest.to_hex().substr(0, 16) + ".parts")),
       prefix_(blob.digest.to_hex() + ".") {}
 
-Result<void> PieceFolder::read(ContentServer& server, BodySink& sink) {
-  if (blob_.size <= kPullPiece || !make()) return server.read_blob(blob_, sink);
+Result<void> ChunkFolder::read(ContentServer& server, BodySink& sink) {
+  if (blob_.size <= kPullChunk || !make()) return server.read_blob(blob_, sink);
   auto assembled = assemble(server, sink);
   if (assembled || assembled.error().code != ErrorCode::unavailable) remove();
   if (!assembled) return std::move(assembled).error();
   if (*assembled) return {};
-  // One of the pieces is wrong, and it is unknown which one. The whole blob is read and verified
+  // One of the chunks is wrong, and it is unknown which one. The whole blob is read and verified
   // mirror by mirror.
   CUBINET_TRY(sink.restart());
   return server.read_blob(blob_, sink);
 }
 
 // Writes the blob to the sink. Returns whether its digest is right.
-Result<bool> PieceFolder::assemble(ContentServer& server, BodySink& sink) {
+Result<bool> ChunkFolder::assemble(ContentServer& server, BodySink& sink) {
   Sha256Hasher hasher;
-  for (std::uint64_t offset = 0; offset < blob_.size; offset += kPullPiece) {
-    CUBINET_TRY_ASSIGN(const Bytes piece, this->piece(server, offset));
-    hasher.raw(piece);
-    CUBINET_TRY(sink.write(piece));
+  for (std::uint64_t offset = 0; offset < blob_.size; offset += kPullChunk) {
+    CUBINET_TRY_ASSIGN(const Bytes chunk, this->chunk(server, offset));
+    hasher.raw(chunk);
+    CUBINET_TRY(sink.write(chunk));
   }
   return hasher.finish() == blob_.digest;
 }
 
-Result<Bytes> PieceFolder::piece(ContentServer& server, std::uint64_t offset) {
-  const std::uint64_t count = std::min(kPullPiece, blob_.size - offset);
+Result<Bytes> ChunkFolder::chunk(ContentServer& server, std::uint64_t offset) {
+  const std::uint64_t count = std::min(kPullChunk, blob_.size - offset);
   const std::filesystem::path file = folder_ / (prefix_ + std::to_string(offset));
   auto there = files_.read(file, count);
   if (there && there->size() == count) return there;
@@ -55,15 +55,15 @@ Result<Bytes> PieceFolder::piece(ContentServer& server, std::uint64_t offset) {
 }
 
 // Creates the folder. Returns whether it belongs to this user alone.
-bool PieceFolder::make() const {
+bool ChunkFolder::make() const {
   if (!files_.create_directories(folder_, FileSystem::Mode::private_to_owner)) return false;
   const auto status = files_.status(folder_);
   return status && *status && (*status)->type == FileStatus::Type::directory &&
          why_not_trusted(**status) == nullptr;
 }
 
-// Removes the pieces and the temporary files of killed pulls, and the folder if it is then empty.
-void PieceFolder::remove() const {
+// Removes the chunks and the temporary files of killed pulls, and the folder if it is then empty.
+void ChunkFolder::remove() const {
   const auto listing = files_.list(folder_);
   if (!listing) return;  // another pull of the same bundle finished first
   for (const std::string& name : listing->names) {

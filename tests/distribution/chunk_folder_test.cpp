@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "piece_folder.hpp"
+#include "chunk_folder.hpp"
 
 #include "support/ok.hpp"
 #include "support/skip.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPiece = std::size_t{8} << 20;
+constexpr std::size_t kChunk = std::size_t{8} << 20;
 
 // A blob of 20 MB, and a server that fails from one offset on.
 class BlobServer final : public ContentServer {
@@ -57,11 +57,11 @@ class BlobServer final : public ContentServer {
 struct Pull {
   Result<void> read() {
     sink.bytes.clear();
-    return PieceFolder(*posix_file_system(), folder / "b", server.blob).read(server, sink);
+    return ChunkFolder(*posix_file_system(), folder / "b", server.blob).read(server, sink);
   }
   fs::path parts() const { return folder / (".b." + server.blob.digest.to_hex().substr(0, 16) + ".parts"); }
-  fs::path piece(std::size_t number) const {
-    return parts() / (server.blob.digest.to_hex() + "." + std::to_string(number * kPiece));
+  fs::path chunk(std::size_t number) const {
+    return parts() / (server.blob.digest.to_hex() + "." + std::to_string(number * kChunk));
   }
 
   TempDir folder;
@@ -74,33 +74,33 @@ struct Pull {
 TEST_CASE("a pull that lost its connection continues, and nothing is left behind it") {
   Pull pull;
   pull.server.failure = Error{ErrorCode::unavailable, "the connection is lost"};
-  pull.server.fails_from = kPiece;
+  pull.server.fails_from = kChunk;
   REQUIRE_FALSE(pull.read());
-  CHECK(fs::file_size(pull.piece(0)) == kPiece);
-  std::ofstream(pull.parts() / ("." + pull.piece(1).filename().string() + ".1.0.2.tmp")) << "half of it";
+  CHECK(fs::file_size(pull.chunk(0)) == kChunk);
+  std::ofstream(pull.parts() / ("." + pull.chunk(1).filename().string() + ".1.0.2.tmp")) << "half of it";
   pull.server.failure.reset();
   ok(pull.read());
   CHECK(pull.sink.bytes == pull.server.content);
-  CHECK(pull.server.asked == std::vector<std::uint64_t>{0, kPiece, kPiece, 2 * kPiece});
+  CHECK(pull.server.asked == std::vector<std::uint64_t>{0, kChunk, kChunk, 2 * kChunk});
   CHECK_FALSE(fs::exists(pull.parts()));
 }
 
-TEST_CASE("any other error than a lost connection leaves no pieces") {
+TEST_CASE("any other error than a lost connection leaves no chunks") {
   for (const ErrorCode code :
        {ErrorCode::corruption, ErrorCode::io, ErrorCode::untrusted, ErrorCode::not_found}) {
     Pull pull;
     pull.server.failure = Error{code, "no"};
-    pull.server.fails_from = kPiece;
+    pull.server.fails_from = kChunk;
     CHECK(pull.read().error().code == code);
     CHECK(fs::is_empty(pull.folder.path()));
   }
 }
 
-TEST_CASE("a wrong piece is found, and the blob read as a whole") {
+TEST_CASE("a wrong chunk is found, and the blob read as a whole") {
   Pull pull;
   fs::create_directory(pull.parts());
   fs::permissions(pull.parts(), fs::perms(0700));
-  std::ofstream(pull.piece(0)) << std::string(kPiece, 'x');
+  std::ofstream(pull.chunk(0)) << std::string(kChunk, 'x');
   ok(pull.read());
   CHECK(pull.sink.bytes == pull.server.content);
   CHECK(pull.server.asked_as_a_whole == 1);
@@ -120,7 +120,7 @@ TEST_CASE("a link in the place of the folder is not followed, and nothing is rem
         std::vector<std::string>{"0", "mine"});
 }
 
-TEST_CASE("a folder that others may write, or of another user, holds no pieces") {
+TEST_CASE("a folder that others may write, or of another user, holds no chunks") {
   Pull pull;
   fs::create_directory(pull.parts());
   fs::permissions(pull.parts(), fs::perms(0777));

@@ -17,9 +17,9 @@ namespace cubinet {
 // The functions of one kernel on one device, in the order of the record's entry points.
 using LoadedFunctions = std::vector<Function>;
 
-// A prepared kernel and its part of the process cache: its loaded functions by device ordinal.
+// A resolved kernel and its part of the process cache: its loaded functions by device ordinal.
 // Lives as long as its Runtime.
-class CachedKernel final : public PreparedKernel {
+class CachedKernel final : public Kernel {
  public:
   // Creates a kernel of a template. REQUIRES: `resolved` comes from the template's resolve().
   CachedKernel(std::shared_ptr<const void> owner, std::shared_ptr<const KernelTemplate> kernel_template,
@@ -63,23 +63,23 @@ class CachedKernel final : public PreparedKernel {
 Result<Function> pick_function(const LoadedFunctions& functions, std::string_view entry_point,
                                const KernelSpec& spec);
 
-// The prepared kernels of one Runtime, by their complete specification and, for templates, by each
+// The resolved kernels of one Runtime, by their complete specification and, for templates, by each
 // requested form. Thread-safe.
-class PreparedKernels {
+class KernelCache {
  public:
   // `options` apply to all compilations. `library` is searched for kernels without a template.
-  PreparedKernels(std::shared_ptr<const void> owner, const TemplateCatalog& templates, Library& library,
-                  CompileOptions options = {})
+  KernelCache(std::shared_ptr<const void> owner, const TemplateCatalog& templates, Library& library,
+              CompileOptions options = {})
       : owner_(std::move(owner)), templates_(templates), library_(library), options_(std::move(options)) {}
 
-  // Implement Runtime::prepare().
-  Result<std::shared_ptr<const CachedKernel>> prepare(const KernelSpec& spec);
-  Result<std::shared_ptr<const CachedKernel>> prepare(const SourceProgram& program);
-  Result<std::shared_ptr<const CachedKernel>> prepare(std::string_view name, ByteView image);
-  Result<std::shared_ptr<const CachedKernel>> prepare(std::string_view key_or_name);
+  // Implement Runtime::resolve().
+  Result<std::shared_ptr<const CachedKernel>> resolve(const KernelSpec& spec);
+  Result<std::shared_ptr<const CachedKernel>> resolve(const SourceProgram& program);
+  Result<std::shared_ptr<const CachedKernel>> resolve(std::string_view name, ByteView image);
+  Result<std::shared_ptr<const CachedKernel>> resolve(std::string_view key_or_name);
   // Returns the kernel of a stored build, or nullptr if no request leads to it because its template
   // has other parameters now.
-  std::shared_ptr<const CachedKernel> prepare_held(const KernelId& id);
+  std::shared_ptr<const CachedKernel> resolve_held(const KernelId& id);
 
  private:
   struct HashId {
