@@ -56,9 +56,9 @@ class CubinSource {
     KernelSource lies_in = KernelSource::registry;
   };
 
-  // The result of build_request_for(), and the reason why the current build is unknown, for example because
-  // a header cannot be read. The caller reports it, because a following build fails with the same
-  // error.
+  // The result of build_request_for(), and the reason why the current build is unknown, for example
+  // because a header cannot be read. The caller reports it, because a following build fails with
+  // the same error.
   struct RequestedBuild {
     BuildRequest build_request;
     std::optional<Error> unknown;

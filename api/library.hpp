@@ -68,8 +68,8 @@ class Library {
   // Returns whether one of `builds` is this build in a bundle or a folder, so it need not be kept
   // again. In a writable store, a damaged build is replaced instead.
   bool lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const;
-  // Keeps a build in the first store that accepts it, or in memory if none does, and returns which. Releases
-  // `lock`, which is the build's.
+  // Keeps a build in the first store that accepts it, or in memory if none does, and returns which.
+  // Releases `lock`, which is the build's.
   KernelSource keep(const Cubin& cubin, std::unique_ptr<BuildLock> lock = nullptr);
   // Null where no store knows locks, or that which does refuses: then the caller builds without.
   std::unique_ptr<BuildLock> lock_for_build(const KernelIdentity& identity,

@@ -60,8 +60,8 @@ std::string refuse_missing_file(std::string& path) {
   return "there is no file '" + printable(path, kQuotedBytes) + "'";
 }
 
-// The verbs see one set of options wherever on the line they stand: each application has its own CLI11
-// options, which all write here.
+// The verbs see one set of options wherever on the line they stand: each application has its own
+// CLI11 options, which all write here.
 void add_global_options(CLI::App& app, GlobalOptions& options) {
   const auto once = [](std::string& slot, const char* name) {
     return [&slot, name](const std::string& text) {
@@ -203,15 +203,16 @@ struct CommandLine {
     return find_verb(root, help_words);
   }
   bool names_help() const { return root.got_subcommand(kHelp); }
-  // Returns whether the verbs that the line does not name could change nothing, such as the list of verbs.
+  // Returns whether the verbs that the line does not name could change nothing, such as the list of
+  // verbs.
   bool is_answered() const {
     return chosen || wants_version || (wants_help && !root.get_subcommands().empty());
   }
 };
 
-// Parses the line with the options of the verbs that it names: the hundreds of options of all verbs take
-// longer than many a command. Returns nullptr if the other verbs are needed too, for a list of verbs or an
-// error.
+// Parses the line with the options of the verbs that it names: the hundreds of options of all verbs
+// take longer than many a command. Returns nullptr if the other verbs are needed too, for a list of
+// verbs or an error.
 std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv) {
   auto line = std::make_unique<CommandLine>();
   for (const Verb& verb : kVerbs) {

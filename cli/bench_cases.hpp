@@ -32,8 +32,8 @@ Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const At
 // Returns the case as the library measures it. invalid_argument names what is wrong.
 Result<BenchmarkCase> benchmark_case_of(const BenchCase& given);
 
-// The cases of a sweep's file, in the options of a case (option_lines.hpp). invalid_argument names the line
-// of one that is no problem.
+// The cases of a sweep's file, in the options of a case (option_lines.hpp). invalid_argument names
+// the line of one that is no problem.
 Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file);
 
 }  // namespace cubinet::cli

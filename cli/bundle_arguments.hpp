@@ -8,8 +8,8 @@
 
 namespace cubinet::cli {
 
-// --channel, --bundle-version, --created, --expires and --profile: what a bundle that is written says of
-// itself, and how it is packed.
+// --channel, --bundle-version, --created, --expires and --profile: what a bundle that is written
+// says of itself, and how it is packed.
 void add_bundle_options(CLI::App& verb, BundleOptions& options);
 
 // What was not given of these is taken from `base`, but for the times, which are nobody else's.

@@ -13,13 +13,13 @@
 
 namespace cubinet::cli {
 
-// Reads what a build runs. Its kernels have the names of the record's entry points, and a further part
-// `launch`: threads, dynamic shared memory, argument bytes, cluster and launch flags of the record. An image
-// that is no cubin has one part `image`, its bytes.
+// Reads what a build runs. Its kernels have the names of the record's entry points, and a further
+// part `launch`: threads, dynamic shared memory, argument bytes, cluster and launch flags of the
+// record. An image that is no cubin has one part `image`, its bytes.
 Result<CubinCode> code_of_build(const Bundle& bundle, const std::shared_ptr<const CubinRecord>& record);
 
-// The parts in which a kernel differs between two builds. `kernel` is empty for parts of the module. `parts`
-// is {"only in first"} or {"only in second"} for a kernel that one of them lacks.
+// The parts in which a kernel differs between two builds. `kernel` is empty for parts of the
+// module. `parts` is {"only in first"} or {"only in second"} for a kernel that one of them lacks.
 struct CodeDifference {
   std::string kernel;
   std::vector<std::string> parts;
@@ -27,8 +27,8 @@ struct CodeDifference {
 // Returns no differences if the two run alike.
 std::vector<CodeDifference> compare_code(const CubinCode& first, const CubinCode& second);
 
-// The kernels of two bundles, by identity and kind whatever their build fingerprints. One that is changed is
-// described by its record in the second bundle.
+// The kernels of two bundles, by identity and kind whatever their build fingerprints. One that is
+// changed is described by its record in the second bundle.
 struct CodeComparison {
   CubinRecords same;
   CubinRecords only_in_first;
@@ -37,8 +37,8 @@ struct CodeComparison {
 
   bool equal() const { return only_in_first.empty() && only_in_second.empty() && changed.empty(); }
 };
-// Reads every image of both. A kernel of several builds is the same if each build of either bundle runs alike
-// with one of the other. corruption for a damaged image.
+// Reads every image of both. A kernel of several builds is the same if each build of either bundle
+// runs alike with one of the other. corruption for a damaged image.
 Result<CodeComparison> compare_code(Bundle& first, Bundle& second);
 
 nlohmann::json describe(const std::vector<CodeDifference>& differences);

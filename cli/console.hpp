@@ -16,9 +16,10 @@ namespace cubinet::cli {
 enum class OutputFormat { text, json };
 enum class Color { automatic, never };
 
-// The two streams of the tool: data on stdout, messages on stderr. All functions except raw() escape their
-// output with printable(), printable_lines() or printable_json(), so that no file can drive the terminal.
-// Each message is one line. A name in a `text` must have passed through printable(). Thread-safe.
+// The two streams of the tool: data on stdout, messages on stderr. All functions except raw()
+// escape their output with printable(), printable_lines() or printable_json(), so that no file can
+// drive the terminal. Each message is one line. A name in a `text` must have passed through
+// printable(). Thread-safe.
 class Console {
  public:
   explicit Console(Color color);
@@ -31,8 +32,8 @@ class Console {
   // Whether stderr leads anywhere: it is open and not the null device.
   bool heard() const { return heard_; }
 
-  // Data. `text` is dropped in JSON format, `document` and `document_text` in text format: a verb writes both
-  // and one is printed.
+  // Data. `text` is dropped in JSON format, `document` and `document_text` in text format: a verb
+  // writes both and one is printed.
   void text(std::string_view text);
   void document(const nlohmann::json& document);
   void document_text(std::string_view json);
@@ -48,7 +49,8 @@ class Console {
   void error(const Error& error);
   LogSink log_sink();
 
-  // A line at the bottom of the terminal that messages do not disturb; nothing when stderr is no terminal.
+  // A line at the bottom of the terminal that messages do not disturb; nothing when stderr is no
+  // terminal.
   void show_status_line(std::string line);
   void clear_status_line();
 
@@ -70,8 +72,8 @@ class Console {
   std::string status_line_;
 };
 
-// Has nothing read from, and nothing written to, the standard streams that are closed: a file that is opened
-// later would take a stream's number, and a message would be written into it.
+// Has nothing read from, and nothing written to, the standard streams that are closed: a file that
+// is opened later would take a stream's number, and a message would be written into it.
 void occupy_closed_streams();
 
 }  // namespace cubinet::cli

@@ -43,13 +43,13 @@ class Context {
   const EnvironmentVariables& environment() const { return environment_; }
   const std::shared_ptr<FileSystem>& files() const { return files_; }
 
-  // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing names one.
-  // Absolute.
+  // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing
+  // names one. Absolute.
   Result<std::filesystem::path> home() const;
   // Where the home's name comes from, for people.
   std::string home_origin() const;
-  // Returns " --home FOLDER --site-home FOLDER --nvrtc FILE --policy FILE" as they were given, quoted for a
-  // shell. A printed command needs them to name the same homes and compiler.
+  // Returns " --home FOLDER --site-home FOLDER --nvrtc FILE --policy FILE" as they were given,
+  // quoted for a shell. A printed command needs them to name the same homes and compiler.
   std::string given_places() const;
   unsigned jobs() const;
   bool verbose() const { return options_.verbosity > 0; }
@@ -59,11 +59,13 @@ class Context {
   // The templates of the library and those of these files and folders.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
   Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
-  // Returns the home, opened for reading; nullptr if its folder does not exist, as on a new machine.
+  // Returns the home, opened for reading; nullptr if its folder does not exist, as on a new
+  // machine.
   Result<std::shared_ptr<Home>> open_existing_registry() const;
   // Returns the folder of this home, or the folder that it would have if it is null.
   Result<std::string> place_of(const Home* home) const;
-  // Returns what the environment and the global options mean; the home is empty where none is named.
+  // Returns what the environment and the global options mean; the home is empty where none is
+  // named.
   SessionOptions session_options() const;
   // The same with the servers of a line. Reads the password.
   Result<SessionOptions> session_options(const ServerArguments& servers) const;
@@ -75,9 +77,9 @@ class Context {
   Result<std::shared_ptr<Bundle>> open_bundle(const std::string& path) const;
   // --policy, else the home's policy.json; empty where no home is named either.
   std::string policy_file() const;
-  // The home and these places, in this order. A home that cannot be used is a warning: everything stays in
-  // memory then. To read is not to make one: a home that was never made is empty; one that is there keeps
-  // what comes from a server.
+  // The home and these places, in this order. A home that cannot be used is a warning: everything
+  // stays in memory then. To read is not to make one: a home that was never made is empty; one that
+  // is there keeps what comes from a server.
   Result<std::vector<std::shared_ptr<Store>>> stores(const Places& places, HomeOptions::Access access) const;
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
                                            Callback<void(const KernelEvent&)> observer = {},
@@ -90,11 +92,11 @@ class Context {
   // Logs a warning if no home is named: builds then stay in memory.
   void warn_without_home() const;
 
-  // Reports the error in the chosen format and gives its exit status, or the one that the verb knows better.
+  // Reports the error in the chosen format and gives its exit status, or the one that the verb
+  // knows better.
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:
-
   const EnvironmentVariables& environment_;
   const GlobalOptions& options_;
   Console& console_;

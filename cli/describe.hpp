@@ -28,8 +28,8 @@ std::string compile_command(const KernelSpec& spec, SmTarget target);
 
 std::string describe_block(const EntryPoint& entry_point);  // its threads: "256", "16 x 16"
 
-// Lines of columns, each as wide as its widest cell; the last column is not padded. Cells may hold text from
-// outside: control characters are escaped.
+// Lines of columns, each as wide as its widest cell; the last column is not padded. Cells may hold
+// text from outside: control characters are escaped.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);
@@ -41,8 +41,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Returns lines that name the builds of newer bundles that stay in use although an older bundle was imported.
-// Each line begins with a newline.
+// Returns lines that name the builds of newer bundles that stay in use although an older bundle was
+// imported. Each line begins with a newline.
 std::string outranked_text(const std::vector<ImportReport::Outranked>& outranked);
 
 // Returns a table with the key, target, size, build, bundle version and kernel of each record.

@@ -93,7 +93,8 @@ std::string global_text(const ImageGlobal& global, const CubinRecord* record) {
                      declared.empty() || declared == global.name ? "" : ", " + printable(declared));
 }
 
-// The texts of at least four characters among a note's bytes: ptxas writes its name, version and options so.
+// The texts of at least four characters among a note's bytes: ptxas writes its name, version and
+// options so.
 std::string texts_in(ByteView bytes) {
   constexpr std::size_t kShortest = 4;
   std::vector<std::string> texts;

@@ -19,10 +19,12 @@ struct ImageReport {
   bool relocatable = false;  // a cubin that is yet to be linked, which no driver loads
 };
 
-// corruption for what is damaged, invalid_argument for what is another kind of file, which is named.
+// corruption for what is damaged, invalid_argument for what is another kind of file, which is
+// named.
 Result<ImageReport> report_image(const Bytes& image);
 
-// `record`, where there is one, adds what an image does not state: the specification, dynamic shared memory.
+// `record`, where there is one, adds what an image does not state: the specification, dynamic
+// shared memory.
 nlohmann::json describe(const ImageReport& report, const CubinRecord* record);
 std::string to_text(const ImageReport& report, const CubinRecord* record);
 

@@ -11,8 +11,8 @@
 
 namespace cubinet::cli {
 
-// --device, --sm-count and --problems: a DeviceRequest as text. The file has a problem a line, in the options
-// of `select attention`.
+// --device, --sm-count and --problems: a DeviceRequest as text. The file has a problem a line, in
+// the options of `select attention`.
 struct DeviceFilter {
   DeviceArguments device;
   std::string problems;

@@ -182,8 +182,8 @@ std::string folder_of(const std::filesystem::path& file) {
   return std::filesystem::absolute(file, unknown).parent_path().string();
 }
 
-// The program of --source: it is called as the file is, without its folder. Those behind the first are
-// linked with it.
+// The program of --source: it is called as the file is, without its folder. Those behind the first
+// are linked with it.
 Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arguments,
                                    const CompileOptions& options) {
   std::vector<SourceProgram> programs;

@@ -16,9 +16,10 @@
 
 namespace cubinet::cli {
 
-// [--template-file FILE …] [-I FOLDER …] [-L FOLDER …] [-D NAME[=VALUE] …] [--flag FLAG …]: templates of the
-// user's own, where their headers and device libraries are found, and what else is said to the compiler.
-// Every verb that compiles, or tells what a compilation would give, takes them.
+// [--template-file FILE …] [-I FOLDER …] [-L FOLDER …] [-D NAME[=VALUE] …] [--flag FLAG …]:
+// templates of the user's own, where their headers and device libraries are found, and what else is
+// said to the compiler. Every verb that compiles, or tells what a compilation would give, takes
+// them.
 struct TemplateSources {
   std::vector<std::string> template_files;
   std::vector<std::string> include_directories;
@@ -31,7 +32,8 @@ struct TemplateSources {
   std::string to_arguments() const;
 };
 
-// TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources, as several verbs take them.
+// TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources, as several verbs take
+// them.
 struct KernelArguments {
   std::string template_name;
   std::vector<std::string> source_files;  // instead: --source FILE … [--name EXPRESSION …] [--library NAME …]
@@ -64,12 +66,12 @@ struct ResolvedKernel {
 Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
                                     const std::vector<std::string>& assignments);
 
-// KERNEL as people name it: a template, by its parameters; otherwise a kernel that some store holds, by key
-// or by the name of a function.
+// KERNEL as people name it: a template, by its parameters; otherwise a kernel that some store
+// holds, by key or by the name of a function.
 Result<std::shared_ptr<const Kernel>> resolve_kernel(Runtime& runtime, const std::string& subject,
                                                      const std::vector<std::string>& parameters);
-// Which of these programs a kernel is a part of: the one in whose text its name stands, as that of a function
-// if it can be, comments aside; the first where it stands in none.
+// Which of these programs a kernel is a part of: the one in whose text its name stands, as that of
+// a function if it can be, comments aside; the first where it stands in none.
 std::size_t source_of_kernel(std::string_view expression, const std::vector<SourceProgram>& programs);
 
 // `files`: where --source is read from. Every error it gives is wrong input, whatever its code.

@@ -12,7 +12,8 @@
 
 namespace {
 
-// Reports that memory ran out in a function that may not throw, such as the destructor of a JSON document.
+// Reports that memory ran out in a function that may not throw, such as the destructor of a JSON
+// document.
 [[noreturn]] void report_terminate() {
   try {
     if (const auto exception = std::current_exception()) std::rethrow_exception(exception);
@@ -28,7 +29,8 @@ namespace {
 
 int main(int argc, char** argv) {
   cubinet::cli::occupy_closed_streams();
-  // A write beyond `ulimit -f` fails as one to a full disk does, and is told, instead of ending the process.
+  // A write beyond `ulimit -f` fails as one to a full disk does, and is told, instead of ending the
+  // process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(report_terminate);
   try {

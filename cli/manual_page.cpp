@@ -10,7 +10,8 @@
 namespace cubinet::cli {
 namespace {
 
-// Returns text that roff prints as it is. A line that begins with a dot or a quote would be a request.
+// Returns text that roff prints as it is. A line that begins with a dot or a quote would be a
+// request.
 std::string roff_escaped(std::string_view text) {
   std::string escaped;
   bool begins_line = true;

@@ -20,9 +20,10 @@ struct OptionLine {
   std::string text() const;
 };
 
-// The lines of a file; without those that are blank or begin with '#'. Words hold no blanks. A list, 8,16,
-// stands for each of its values, and a line for the product of its lists, the last one changing fastest.
-// invalid_argument where that is more than kMaximumOptionLines, or nothing is left.
+// The lines of a file; without those that are blank or begin with '#'. Words hold no blanks. A
+// list, 8,16, stands for each of its values, and a line for the product of its lists, the last one
+// changing fastest. invalid_argument where that is more than kMaximumOptionLines, or nothing is
+// left.
 inline constexpr std::size_t kMaximumOptionLines = 10'000;
 inline constexpr std::uint64_t kMaximumOptionFile = std::uint64_t{1} << 20;  // bytes of such a file
 Result<std::vector<OptionLine>> parse_option_lines(std::string_view text, const std::string& file);

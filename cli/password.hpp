@@ -15,8 +15,8 @@ namespace cubinet::cli {
 // --password-file FILE: never a word of the line, which every user of the machine can read.
 void add_password_file(CLI::App& verb, std::string& file);
 
-// The first line of the file, or of stdin for "-"; nullopt for an empty name. invalid_argument for an empty
-// line, and for more than 4096 bytes.
+// The first line of the file, or of stdin for "-"; nullopt for an empty name. invalid_argument for
+// an empty line, and for more than 4096 bytes.
 Result<std::optional<SecretBytes>> read_password(FileSystem& files, const std::string& file);
 
 // The secret key of a file, with the password of another one where that is named.

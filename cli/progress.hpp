@@ -11,8 +11,9 @@
 
 namespace cubinet::cli {
 
-// How far a list of items of work is: a bar at the bottom of a terminal, elsewhere plain lines, one a second
-// at most beside the first and the last, or with -v one a item; both on stderr. Thread-safe.
+// How far a list of items of work is: a bar at the bottom of a terminal, elsewhere plain lines, one
+// a second at most beside the first and the last, or with -v one a item; both on stderr.
+// Thread-safe.
 class Progress {
  public:
   Progress(Console& console, std::size_t total);

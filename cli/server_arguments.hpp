@@ -18,7 +18,8 @@ void add_places(CLI::App& verb, Places& places);
 void add_cache(CLI::App& verb, Places& places);
 void add_written_cache(CLI::App& verb, Places& places);
 
-// Returns how servers are contacted: what the line says, else what the environment says. Reads the password.
+// Returns how servers are contacted: what the line says, else what the environment says. Reads the
+// password.
 Result<ServerAccess> server_access(const Context& context, const ServerArguments& arguments);
 
 }  // namespace cubinet::cli

@@ -11,7 +11,8 @@
 
 namespace cubinet::cli {
 
-// --prefer family --forbid TARGET[,…] --pin TARGET, as the verbs that choose between targets take them.
+// --prefer family --forbid TARGET[,…] --pin TARGET, as the verbs that choose between targets take
+// them.
 struct TargetOptions {
   std::string prefer;
   std::vector<std::string> forbid;

@@ -55,7 +55,8 @@ bool is_spelled_as_compiler_flag(std::string_view name) {
   return long_after_one_dash || name.find('_') != std::string_view::npos;
 }
 
-// Returns the text behind `--flag=` that gives NVRTC the flag `word`, of which `next` may be the value.
+// Returns the text behind `--flag=` that gives NVRTC the flag `word`, of which `next` may be the
+// value.
 Result<std::string> as_compiler_flag(const std::string& word, const std::optional<std::string>& next) {
   // NVRTC has no -O3; ptxas, which optimises, has.
   if (word.size() == 3 && word.starts_with("-O") && word[2] >= '0' && word[2] <= '9')
@@ -67,8 +68,8 @@ Result<std::string> as_compiler_flag(const std::string& word, const std::optiona
   return alone.error();
 }
 
-// Returns the remedy for the unknown option `word`, which `next` follows on the line if that is unexpected
-// too.
+// Returns the remedy for the unknown option `word`, which `next` follows on the line if that is
+// unexpected too.
 std::string unknown_option_remedy(const CLI::App& verb, const std::string& word,
                                   const std::optional<std::string>& next) {
   const std::string name = word.substr(0, word.find('='));

@@ -23,8 +23,8 @@ Result<CLI::App*> find_verb(CLI::App& root, const std::vector<std::string>& word
 // Returns the error of a line that names no verb after its last one.
 Error missing_verb_error(CLI::App& root);
 
-// Returns the error of a line that `root` could not parse. Unknown options come first. The remedy is the
-// nearest option or verb, or `--flag=` for a flag of nvcc or NVRTC.
+// Returns the error of a line that `root` could not parse. Unknown options come first. The remedy
+// is the nearest option or verb, or `--flag=` for a flag of nvcc or NVRTC.
 Error usage_error(CLI::App& root, const CLI::ParseError& error);
 
 }  // namespace cubinet::cli

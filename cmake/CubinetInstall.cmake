@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the library, its public headers, a CMake package and a pkg-config file. The third-party libraries that
-# a consumer has to link are derived from what the modules link, so that neither file can fall behind.
-# Component `tool` is what a user of the command line needs, `development` what a program needs to be built.
+# Installs the library, its public headers, a CMake package and a pkg-config file. The third-party
+# libraries that a consumer has to link are derived from what the modules link, so that neither file
+# can fall behind. Component `tool` is what a user of the command line needs, `development` what a
+# program needs to be built.
 
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)

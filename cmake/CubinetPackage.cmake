@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Configures CPack: `cpack -G DEB` makes the Debian packages cubinet (tool, pages, examples, completions, manual page) and
-# libcubinet-dev (library, headers).
+# Configures CPack: `cpack -G DEB` makes the Debian packages cubinet (tool, pages, examples,
+# completions, manual page) and libcubinet-dev (library, headers).
 
 include_guard(GLOBAL)
 

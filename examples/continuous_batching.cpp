@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continuous batching over a paged cache of e4m3: requests come and go, and a step appends and attends, with
-// one token a request or with four, of which drafts are refused. A CUDA graph for each batch size and number
-// of tokens serves all lengths. Queries of zeros make each row of the output the mean of V.
+// Continuous batching over a paged cache of e4m3: requests come and go, and a step appends and
+// attends, with one token a request or with four, of which drafts are refused. A CUDA graph for
+// each batch size and number of tokens serves all lengths. Queries of zeros make each row of the
+// output the mean of V.
 //
 //   example_continuous_batching [HOME [CUDA]]
 //
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
+// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no
+// NVRTC.
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/session.hpp>
 
@@ -65,7 +67,8 @@ Result<void> run(const char* home, const char* cuda) {
   CUBINET_TRY_ASSIGN(const auto session, cubinet::Session::open(std::move(options)));
   CUBINET_TRY_ASSIGN(const auto device, session->device(0));
 
-  // Once, when the server starts: memory, and for each batch size and number of tokens a plan and its graph.
+  // Once, when the server starts: memory, and for each batch size and number of tokens a plan and
+  // its graph.
   std::vector<std::int32_t> lengths(kMost), table(kMost * kPages);
   Bf16s new_v(kMost * kDrafts * kKvRow), output(kMost * kDrafts * kRow);
   const Bytes pool(kMost * kTokens * kKvRow, std::byte{0x7f});  // NaN until it is written

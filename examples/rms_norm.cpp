@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for a kernel by specification, launches it, and says where it came from. Run it twice: the first run
-// compiles, the second finds what the first one kept.
+// Asks for a kernel by specification, launches it, and says where it came from. Run it twice: the
+// first run compiles, the second finds what the first one kept.
 //
 //   example_rms_norm [HOME [CUDA]]
 //
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
+// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no
+// NVRTC.
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/loader/memory.hpp>

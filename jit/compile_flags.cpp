@@ -35,10 +35,11 @@ std::vector<std::string> code_flags(SmTarget target, ImageKind kind, const Compi
   return flags;
 }
 
-// Precompiled headers (--pch) are not used: on our slim headers, CUDA 13.0, sm_90a, the first compilation
-// with them took 16 to 26 % longer, later ones as long (rms_norm) or 20 % longer (attention_decode), and each
-// left a file of 8 to 9 MB. Neither is --minimal (attention_decode 1 % shorter, and no textures for anybody's
-// template) nor --split-compile (13 to 25 % longer on two cores, and other code).
+// Precompiled headers (--pch) are not used: on our slim headers, CUDA 13.0, sm_90a, the first
+// compilation with them took 16 to 26 % longer, later ones as long (rms_norm) or 20 % longer
+// (attention_decode), and each left a file of 8 to 9 MB. Neither is --minimal (attention_decode 1 %
+// shorter, and no textures for anybody's template) nor --split-compile (13 to 25 % longer on two
+// cores, and other code).
 std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version,
                                        const Sha256Digest& texts) {
   std::vector<std::string> flags = code_flags(request);

@@ -216,7 +216,8 @@ std::vector<std::string> flags_of_host_headers(const IncludeClosure& closure) {
   return flags;
 }
 
-// Compiles a source, and once more with the flags of host headers if one of them does not compile without.
+// Compiles a source, and once more with the flags of host headers if one of them does not compile
+// without.
 Result<ProgramRun> run_program(const NvrtcApi& api, const KernelTemplate& source,
                                const IncludeClosure& closure, const std::vector<HeaderView>& headers,
                                std::vector<std::string> flags) {

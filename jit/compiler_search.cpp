@@ -82,7 +82,8 @@ fs::path builtins_beside(const fs::path& library) {
 void add_candidate(std::vector<CompilerCandidate>& candidates, Source source, const fs::path& file) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return;
-  // One file reached by several links is one compiler; NVRTC looks for its builtins beside the real one.
+  // One file reached by several links is one compiler; NVRTC looks for its builtins beside the real
+  // one.
   const fs::path library = fs::canonical(file, error);
   if (error) return;
   const bool known = std::any_of(candidates.begin(), candidates.end(),

@@ -19,8 +19,8 @@ struct HeaderReference {
   bool quoted = false;  // "name": the folder of the including file is searched first
   bool next = false;    // #include_next, __has_include_next: searched behind the folder of the including file
   bool asks = false;    // __has_include: the header may be missing
-  // It is in a group that NVRTC skips because it defines __CUDACC__ and __CUDACC_RTC__. False if that is not
-  // certain.
+  // It is in a group that NVRTC skips because it defines __CUDACC__ and __CUDACC_RTC__. False if
+  // that is not certain.
   bool host_only = false;
   TextRange word;     // the position of include, include_next, __has_include …
   TextRange operand;  // the name with its quotes or angle brackets

@@ -67,8 +67,8 @@ JsonValue extended_parameter(const JsonValue& own, const JsonValue& base) {
   return extended_object(own, JsonValue(std::move(members), base.line()));
 }
 
-// Returns the base's parameters with the members of the declaration's own, then the parameters that only the
-// declaration has. A second parameter of one name is kept, so that it is refused.
+// Returns the base's parameters with the members of the declaration's own, then the parameters that
+// only the declaration has. A second parameter of one name is kept, so that it is refused.
 JsonValue extended_parameters(const JsonValue::List& own, const JsonValue::List& base, long line) {
   JsonValue::List parameters;
   std::vector<bool> is_used(own.size());

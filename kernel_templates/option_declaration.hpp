@@ -13,8 +13,8 @@
 
 namespace cubinet {
 
-// One of the "options" of a template's declaration: a flag of the compiler. Its value may have expressions of
-// the parameters in braces, and it may depend on a condition.
+// One of the "options" of a template's declaration: a flag of the compiler. Its value may have
+// expressions of the parameters in braces, and it may depend on a condition.
 struct OptionDeclaration {
   struct Part {
     std::string text;
@@ -27,8 +27,9 @@ struct OptionDeclaration {
   std::vector<const Expression*> expressions() const;
 };
 
-// Reads the member "options". `parameters` are those of the declaration. Returns invalid_argument for a flag
-// that is refused, for an expression outside a value, and for a macro that a parameter defines.
+// Reads the member "options". `parameters` are those of the declaration. Returns invalid_argument
+// for a flag that is refused, for an expression outside a value, and for a macro that a parameter
+// defines.
 Result<std::vector<OptionDeclaration>> read_options(JsonObject& declaration,
                                                     const std::vector<ParameterDeclaration>& parameters);
 

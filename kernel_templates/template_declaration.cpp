@@ -337,7 +337,8 @@ long lines_of(std::string_view text) {
   return static_cast<long>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// Returns an error with the file, and the line if it has one: `lines_before` it are not counted in `native`.
+// Returns an error with the file, and the line if it has one: `lines_before` it are not counted in
+// `native`.
 Error placed(Error error, std::string_view file, std::optional<long> lines_before = {}) {
   std::string place = printable(file, kQuotedBytes);
   if (lines_before) place += ":" + std::to_string(*lines_before + std::max(error.native, 1L));

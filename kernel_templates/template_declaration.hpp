@@ -58,7 +58,8 @@ struct TemplateDeclaration {
   std::vector<std::string> unused_words;                               // KernelTemplate::unused_words()
 };
 
-// Returns the text of a further file of a template; an error if it is too long or holds a NUL character.
+// Returns the text of a further file of a template; an error if it is too long or holds a NUL
+// character.
 Result<std::string> checked_text(std::string text);
 
 // Returns the name of a further source: "other" for "other.cu".
@@ -72,9 +73,9 @@ Result<Expression> typed_expression(const JsonObject& object, std::string_view m
                                     const std::string& text, ExpressionType type,
                                     const ExpressionSymbols& symbols);
 
-// Parses the declaration that the source begins with, or the one beside it. `read_file` returns the text of a
-// base by its name. Any text gives a declaration or invalid_argument that names the file that is wrong
-// (`origin`, which has the declaration, or its base) and the line.
+// Parses the declaration that the source begins with, or the one beside it. `read_file` returns the
+// text of a base by its name. Any text gives a declaration or invalid_argument that names the file
+// that is wrong (`origin`, which has the declaration, or its base) and the line.
 Result<TemplateDeclaration> parse_template_declaration(
     std::string_view source, std::string_view origin, std::optional<std::string_view> beside = {},
     const Callback<Result<std::string>(const std::string&)>& read_file = {});

@@ -52,8 +52,8 @@ install_packages() {
   rm -f "$log"
 }
 
-# Installs packages of Python into a new folder: pip_install FOLDER ARGUMENT... Prints pip's words only if it fails:
-# pip also warns about unrelated packages of this machine.
+# Installs packages of Python into a new folder: pip_install FOLDER ARGUMENT... Prints pip's words
+# only if it fails: pip also warns about unrelated packages of this machine.
 pip_install() {
   local folder=$1 log
   shift
@@ -67,7 +67,8 @@ pip_install() {
   rm -f "$log"
 }
 
-# A toolkit is usable when it has the headers of 13.0 or newer that the build needs and the NVRTC that the tests need.
+# A toolkit is usable when it has the headers of 13.0 or newer that the build needs and the NVRTC
+# that the tests need.
 is_toolkit() {
   local header=$1/include/cuda.h version
   [[ -f $header && -f $1/include/nvrtc.h ]] || return 1

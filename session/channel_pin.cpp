@@ -16,7 +16,8 @@
 namespace cubinet {
 namespace {
 
-// Returns the manifest of a version, among those that the home knows and the one that the channel names now.
+// Returns the manifest of a version, among those that the home knows and the one that the channel
+// names now.
 Result<Sha256Digest> manifest_of_version(const SessionOptions& session, std::uint64_t version,
                                          const ServerReference& reference, const KnownChannel& known,
                                          const std::shared_ptr<Home>& home) {

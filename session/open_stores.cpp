@@ -40,7 +40,8 @@ std::shared_ptr<Home> home_to_read(const SessionOptions& options) {
   return nullptr;
 }
 
-// Opens the home for writing. If it can only be read, the Runtime warns when it cannot keep a kernel.
+// Opens the home for writing. If it can only be read, the Runtime warns when it cannot keep a
+// kernel.
 std::shared_ptr<Home> home_to_keep(const SessionOptions& options) {
   auto opened = open_home(options, HomeOptions::Access::read_write);
   if (opened) return *std::move(opened);
@@ -49,8 +50,8 @@ std::shared_ptr<Home> home_to_keep(const SessionOptions& options) {
   return nullptr;
 }
 
-// Returns whether the home is written. Content that servers send is kept in a home that exists, even if the
-// session itself only reads.
+// Returns whether the home is written. Content that servers send is kept in a home that exists,
+// even if the session itself only reads.
 bool writes_home(const SessionOptions& options) {
   if (options.home_access == HomeOptions::Access::read_write) return true;
   const bool asks_servers = std::any_of(options.bundles.begin(), options.bundles.end(),

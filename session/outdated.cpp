@@ -14,7 +14,8 @@
 namespace cubinet {
 namespace {
 
-// Opens the home if there is one. A home that only others may write is compared too; nothing is kept in it.
+// Opens the home if there is one. A home that only others may write is compared too; nothing is
+// kept in it.
 Result<std::shared_ptr<Home>> open_home_to_compare(const SessionOptions& session) {
   std::error_code unknown;
   if (session.home.empty() || !std::filesystem::exists(session.home, unknown)) return std::shared_ptr<Home>();

@@ -25,8 +25,8 @@ PrebuildResult::Kernel kernel_of(const MatrixKernel& kernel) {
   return {kernel.given, kernel.target};
 }
 
-// Refuses the targets that the compiler does not build for. Without a compiler nothing is refused: a store
-// may have the builds.
+// Refuses the targets that the compiler does not build for. Without a compiler nothing is refused:
+// a store may have the builds.
 void refuse_unknown_targets(Runtime& runtime, MatrixExpansion& expansion) {
   const auto compiler = runtime.compiler();
   if (!compiler) return;
@@ -65,7 +65,8 @@ class BuildRun {
       : runtime_(runtime), kernels_(kernels), options_(options) {}
 
   void run(unsigned jobs);
-  // Moves the outcomes into the result, in the order of the kernels, and returns the cubins that were built.
+  // Moves the outcomes into the result, in the order of the kernels, and returns the cubins that
+  // were built.
   std::vector<Cubin> collect(PrebuildResult& result);
 
  private:

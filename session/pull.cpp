@@ -64,8 +64,8 @@ Result<PulledPart> choose_part(const SessionOptions& session, const PullOptions&
   return part;
 }
 
-// Fetches the part into the home or into a bundle. The home keeps each frame until all of them are used, so
-// that an interrupted pull continues.
+// Fetches the part into the home or into a bundle. The home keeps each frame until all of them are
+// used, so that an interrupted pull continues.
 Result<void> fetch_part(const PullOptions& options, const ChannelBundle& opened, const PulledPart& part,
                         Home* home, PullResult& result) {
   CUBINET_TRY(opened.source->expect(part.frames));
@@ -110,7 +110,8 @@ Result<PullResult> pull(const SessionOptions& session, const PullOptions& option
   const ServerReference& first = references.front();
   CUBINET_TRY(check_names_bundle(first));
   CUBINET_TRY_ASSIGN(auto policy, policy_to_contact(session, first));
-  // The policies of mirrors only allow contact: the policy of the first reference judges the bundle.
+  // The policies of mirrors only allow contact: the policy of the first reference judges the
+  // bundle.
   for (const ServerReference& reference : references)
     CUBINET_TRY(policy_to_contact(session, reference));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Home> home, open_home_to_pull(session, options));

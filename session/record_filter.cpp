@@ -14,7 +14,8 @@
 namespace cubinet {
 namespace {
 
-// Stores do not index the C++ names of a source's functions that were compiled without a name expression.
+// Stores do not index the C++ names of a source's functions that were compiled without a name
+// expression.
 bool has_function(const CubinRecord& record, std::string_view name) {
   const std::vector<std::string> names = kernel_names(record);
   return answers_to(record, name) || (record.identity.kernel().maker() == KernelMaker::source &&
@@ -47,7 +48,8 @@ bool is_meant(const std::vector<std::string>& kernels, const CubinRecord& record
   });
 }
 
-// Returns the data types of the row of an attention kernel, and those that the parameters of others name.
+// Returns the data types of the row of an attention kernel, and those that the parameters of others
+// name.
 std::vector<DataType> types_of(const CubinRecord& record) {
   if (!record.row.empty()) {
     if (const auto row = decode_row(record.row)) {

@@ -93,8 +93,7 @@ Result<std::shared_ptr<Store>> open_table(const std::string& file, ByteView byte
     log(sink, LogLevel::warning, fmt::format("{}:{}: {}", file, problem.line, problem.reason));
   }
   if (header->problem_count > kLoggedProblems) {
-    log(sink, LogLevel::warning,
-        fmt::format("{}: {} rows could not be taken", file, header->problem_count));
+    log(sink, LogLevel::warning, fmt::format("{}: {} rows could not be taken", file, header->problem_count));
   }
   const Sha256Digest digest = sha256(bytes);
   const PublishedHeader* known = find_published_header(digest);

@@ -116,8 +116,9 @@ std::uint64_t EntryPoint::threads_of_block() const {
 }
 
 std::string EntryPoint::cpp_name() const {
-  // Itanium C++ ABI, "Mangling": _Z <source-name> <types> or _ZN <source-name>... E <types>, where a source
-  // name is its length and its characters. Anything else is a template, an operator or no function.
+  // Itanium C++ ABI, "Mangling": _Z <source-name> <types> or _ZN <source-name>... E <types>, where
+  // a source name is its length and its characters. Anything else is a template, an operator or no
+  // function.
   std::string_view rest = symbol;
   if (name != symbol || !rest.starts_with("_Z")) return name;
   rest.remove_prefix(2);

@@ -61,10 +61,10 @@ std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, s
   return tokens;
 }
 
-// 64 KiB under way keep a multiprocessor's share of the memory busy, and more is slower: two stages of what
-// its blocks take at a step. Where there are many tiles these are many small blocks, all of which run at once
-// and whose warps wait for nobody; a block that has a multiprocessor to itself takes as much alone, by four
-// warps.
+// 64 KiB under way keep a multiprocessor's share of the memory busy, and more is slower: two stages
+// of what its blocks take at a step. Where there are many tiles these are many small blocks, all of
+// which run at once and whose warps wait for nobody; a block that has a multiprocessor to itself
+// takes as much alone, by four warps.
 std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
   struct Step {
     double tiles;
@@ -88,8 +88,8 @@ std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem,
   return rules;
 }
 
-// Four warps share what they read: the deepest ring of which two blocks share a multiprocessor, else of which
-// one fits.
+// Four warps share what they read: the deepest ring of which two blocks share a multiprocessor,
+// else of which one fits.
 std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const std::uint32_t slice = slice_of(problem, 64);

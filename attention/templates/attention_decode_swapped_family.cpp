@@ -29,8 +29,8 @@ std::string gap_of_swapped(const AttentionProblem& problem, ComputeCapability de
          " would be used";
 }
 
-// Up to 32 rows are as fast in portable code, and faster where blocks have short pieces; many tiles of narrow
-// heads are not.
+// Up to 32 rows are as fast in portable code, and faster where blocks have short pieces; many tiles
+// of narrow heads are not.
 bool swapped_preferred(const AttentionProblem& problem, ComputeCapability device) {
   if (!gap_of_swapped(problem, device).empty()) return false;
   constexpr std::uint64_t many = 200;  // of the device's 132 multiprocessors
@@ -67,8 +67,9 @@ DecodeBlock block_of_swapped(const AttentionProblem& problem, const DecodeTile& 
   return block;
 }
 
-// What a pass over KV takes of each tile, and the steps of KV below which a block's beginning and end are
-// felt so much that smaller tiles are faster, measured on an H200 (docs/kernels/attention_decode_swapped.md).
+// What a pass over KV takes of each tile, and the steps of KV below which a block's beginning and
+// end are felt so much that smaller tiles are faster, measured on an H200
+// (docs/kernels/attention_decode_swapped.md).
 struct TileTime {
   struct OfHeads {
     double time;
@@ -92,7 +93,8 @@ const TileTime& best_tile(const AttentionProblem& problem) {
                            [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); });
 }
 
-// The deepest ring of which as many blocks share a multiprocessor as have registers, else of which one fits.
+// The deepest ring of which as many blocks share a multiprocessor as have registers, else of which
+// one fits.
 std::vector<DecodeTileRule> tiles_of_swapped(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const auto add = [&](std::uint32_t q, std::uint32_t blocks, double steps) {

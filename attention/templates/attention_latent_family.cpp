@@ -20,7 +20,8 @@ bool latent_preferred(const AttentionProblem& problem, ComputeCapability device)
   return device == kLatentDevice && problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
 }
 
-// Two slices as they are multiplied, whatever they are stored as, and what the warpgroups tell each other.
+// Two slices as they are multiplied, whatever they are stored as, and what the warpgroups tell each
+// other.
 DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
   // Tiles of a sequence go in pairs, which bring each other KV, where none is left over.

@@ -20,8 +20,8 @@ bool narrow_preferred(const AttentionProblem& problem, ComputeCapability device)
   return device == kNarrowDevice && problem.is_mla_generation() && rows_of_kv_head(problem) <= kNarrowRows;
 }
 
-// A place of the ring is a step, of 16-bit elements a third of one. Beside it a row has Q, scores, weights
-// and factors.
+// A place of the ring is a step, of 16-bit elements a third of one. Beside it a row has Q, scores,
+// weights and factors.
 DecodeBlock block_of_narrow(const AttentionProblem& problem, const DecodeTile& tile) {
   const std::uint32_t step = kNarrowStep * kv_row_bytes(problem);
   const std::uint32_t place = converts_kv(problem) ? step : step / 3;

@@ -47,7 +47,8 @@ std::set<std::uint32_t> splits_around(std::uint32_t chosen) {
   return around;
 }
 
-// Returns the headers of the library that a source includes, directly or through each other, by name.
+// Returns the headers of the library that a source includes, directly or through each other, by
+// name.
 std::set<std::string> library_headers(const std::string& source) {
   constexpr std::string_view directive = "#include <";
   std::set<std::string> names;

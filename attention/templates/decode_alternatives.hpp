@@ -20,8 +20,8 @@ struct DecodeAlternative {
 // The tile of a kernel, or none where it is not one of the template's.
 std::optional<DecodeTile> tile_of(const KernelSpec& kernel);
 
-// A family's tiles that fit the device, each with the splits that the cost model chooses for it, left to the
-// plan, and with numbers around them. REQUIRES: the family has no gap.
+// A family's tiles that fit the device, each with the splits that the cost model chooses for it,
+// left to the plan, and with numbers around them. REQUIRES: the family has no gap.
 std::vector<DecodeAlternative> decode_alternatives(const PlanRequest& request, const DecodeFamily& family,
                                                    const KernelTemplate& kernel_template);
 

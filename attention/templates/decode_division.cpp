@@ -7,12 +7,13 @@
 namespace cubinet {
 namespace {
 
-// Of every block's shared memory the driver keeps this much, and a multiprocessor has just this much more
-// than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
+// Of every block's shared memory the driver keeps this much, and a multiprocessor has just this
+// much more than the largest block may use (CUDA Programming Guide, "Technical specifications per
+// compute capability").
 constexpr std::uint32_t kReservedSharedBytes = 1024;
 constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
-// The most partial results of a tile that the block which ends last combines sooner than a second kernel
-// starts, unless the family states another number.
+// The most partial results of a tile that the block which ends last combines sooner than a second
+// kernel starts, unless the family states another number.
 constexpr std::uint32_t kMostPiecesInside = 4;
 constexpr std::uint32_t kMostPiecesOfManyRows = 2;  // more than 32, of KV of 16 bits
 // Lengths that a plan does not know are judged by the longest, and by so many times shorter ones.
@@ -52,13 +53,15 @@ class DecodeDivision {
     return std::max(readable_tokens(longest), 1U);
   }
 
-  // As many as the caller wants: sequences that are too short for all of them leave some blocks without work.
+  // As many as the caller wants: sequences that are too short for all of them leave some blocks
+  // without work.
   DecodeSplits forced_splits(std::uint32_t splits) const {
     const std::uint64_t grid = kMostUnits / problem_.heads_kv;
     return evaluate(splits, std::min(tiles() * splits, grid), 1);
   }
 
-  // Each of the same tokens of its sequence, whatever the batch: a block computes one after the other.
+  // Each of the same tokens of its sequence, whatever the batch: a block computes one after the
+  // other.
   DecodeSplits fixed_splits(std::uint32_t tokens) const {
     DecodeSplits fixed;
     fixed.unit = tokens;
@@ -80,14 +83,16 @@ class DecodeDivision {
     constexpr std::uint32_t least = 2;
     const DecodeSplits whole = evaluate(1, all / tiles_a_block + (all % tiles_a_block != 0 ? 1 : 0), least);
     DecodeSplits best = whole;
-    // Partial results, and what lengths that are not alike cost more blocks, are for a gain that can be felt.
+    // Partial results, and what lengths that are not alike cost more blocks, are for a gain that
+    // can be felt.
     double least_time = 0.975 * time_of(whole);
     const auto weigh = [&](std::uint32_t count, std::uint64_t blocks) {
       const DecodeSplits candidate = evaluate(count, blocks, least);
       const double time = time_of(candidate);
       if (time >= least_time) return;
       best = candidate;
-      // Of those that are nearly as good the fewest blocks, unless each has a multiprocessor to itself.
+      // Of those that are nearly as good the fewest blocks, unless each has a multiprocessor to
+      // itself.
       least_time = (blocks * problem_.heads_kv > request_.device.sm_count ? 0.99 : 1) * time;
     };
     const std::uint32_t longest = longest_reach();
@@ -98,9 +103,9 @@ class DecodeDivision {
       if (problem_.kv_lengths.empty() && as_fewer) continue;
       weigh(wanted, all * wanted);
     }
-    // As many for each multiprocessor, wherever tiles end: where these do not go round, the multiprocessors
-    // that have one more are waited for.
-    // Blocks of latent attention are pipelines, which lose 5 to 20 us between two tiles.
+    // As many for each multiprocessor, wherever tiles end: where these do not go round, the
+    // multiprocessors that have one more are waited for. Blocks of latent attention are pipelines,
+    // which lose 5 to 20 us between two tiles.
     if (problem_.is_mla_generation()) return best;
     const std::uint64_t multiprocessors = request_.device.sm_count;
     for (std::uint64_t of_each = 1; of_each * multiprocessors / problem_.heads_kv <= limit; ++of_each) {
@@ -116,9 +121,9 @@ class DecodeDivision {
     return std::uint64_t{problem_.batch} * divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
   }
 
-  // For one KV head: eight for each multiprocessor, or as many as it holds. What is left of lengths that are
-  // not alike is little beside a block's work then, and partial results of more blocks would be a larger
-  // workspace.
+  // For one KV head: eight for each multiprocessor, or as many as it holds. What is left of lengths
+  // that are not alike is little beside a block's work then, and partial results of more blocks
+  // would be a larger workspace.
   std::uint64_t most_blocks() const {
     constexpr std::uint32_t enough = 8;
     const std::uint64_t slots =
@@ -156,8 +161,8 @@ class DecodeDivision {
     return splits;
   }
 
-  // As the candidates are compared. Where lengths are not known what does not shrink with them counts as
-  // well: partial results, and waves that are not full.
+  // As the candidates are compared. Where lengths are not known what does not shrink with them
+  // counts as well: partial results, and waves that are not full.
   double time_of(const DecodeSplits& splits) const {
     if (!problem_.kv_lengths.empty() || problem_.batch == 1) return splits.cost.time;
     return std::sqrt(splits.cost.time * cost(splits, kShorter).time);

@@ -23,8 +23,8 @@ struct FittingTile {
   std::uint32_t blocks_per_multiprocessor = 1;
 };
 
-// What shared memory and registers allow, the kernel's own budget a thread, and what a driver said. nullopt
-// where not so many `blocks` fit.
+// What shared memory and registers allow, the kernel's own budget a thread, and what a driver said.
+// nullopt where not so many `blocks` fit.
 std::optional<FittingTile> fitting_tile(const PlanRequest& request, const DecodeFamily& family,
                                         const DecodeTile& shape, std::uint32_t blocks = 1);
 
@@ -40,8 +40,8 @@ struct DecodeSplits {
   KernelCost cost = {std::numeric_limits<double>::infinity(), false};
 };
 
-// Returns the splits that the request's options name, or else the fastest by its cost model. Without
-// `can_combine` there is no second kernel.
+// Returns the splits that the request's options name, or else the fastest by its cost model.
+// Without `can_combine` there is no second kernel.
 DecodeSplits decode_splits(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile,
                            bool can_combine = true);
 

@@ -7,8 +7,8 @@
 namespace cubinet {
 namespace {
 
-// A family more is a file of its own, and a line here. Those that are made for fewer devices or problems
-// stand before those that serve more, which they fall back to.
+// A family more is a file of its own, and a line here. Those that are made for fewer devices or
+// problems stand before those that serve more, which they fall back to.
 constexpr std::array kFamilies = {
     &kAttentionDecodeSwapped, &kAttentionDecodeWgmma, &kAttentionLatent,
     &kAttentionLatentNarrow,  &kAttentionDecode,      &kAttentionWide,

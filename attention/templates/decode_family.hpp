@@ -20,9 +20,9 @@ struct DecodeTile {
   friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
 };
 
-// What a tile is good for: to be taken where so many blocks of it share a multiprocessor, where there are as
-// many tiles, of all sequences and KV heads, for each multiprocessor, and where each of those blocks would
-// have so many steps of KV.
+// What a tile is good for: to be taken where so many blocks of it share a multiprocessor, where
+// there are as many tiles, of all sequences and KV heads, for each multiprocessor, and where each
+// of those blocks would have so many steps of KV.
 struct DecodeTileRule {
   DecodeTile tile;
   std::uint32_t blocks;
@@ -37,25 +37,26 @@ struct DecodeBlock {
   std::uint32_t registers = 255;   // that the kernel takes at most, of a thread
   std::uint32_t slice = 16;        // it begins to read at a multiple of so many tokens
   std::uint32_t warps = 4;         // that work on KV of their own; what works together counts as four
-  // The most partial results of a tile that the block which ends last combines sooner than a second kernel
-  // does, if it was measured for the family.
+  // The most partial results of a tile that the block which ends last combines sooner than a second
+  // kernel does, if it was measured for the family.
   std::optional<std::uint32_t> pieces_inside = std::nullopt;
-  // Blocks of a cluster, which take as many tiles of a sequence side by side, and whether the template has a
-  // parameter of them.
+  // Blocks of a cluster, which take as many tiles of a sequence side by side, and whether the
+  // template has a parameter of them.
   std::uint32_t cluster = 1;
   bool names_cluster = false;
 };
 
-// A template whose kernels compute decode attention: all that a plan has to know of it. They have one
-// argument (AttentionDecodeParameters), one division of work, one layout of partial results and one entry
-// point, which has the template's name. Plain data; the functions are pure. REQUIRES, of these: decode_gap()
-// finds nothing.
+// A template whose kernels compute decode attention: all that a plan has to know of it. They have
+// one argument (AttentionDecodeParameters), one division of work, one layout of partial results and
+// one entry point, which has the template's name. Plain data; the functions are pure. REQUIRES, of
+// these: decode_gap() finds nothing.
 struct DecodeFamily {
   const char* name;  // of the template
-  // What it has no kernel for, in a sentence, on devices that it may run on; empty where it serves. What the
-  // template's own declaration says of its parameters and targets need not be said again.
+  // What it has no kernel for, in a sentence, on devices that it may run on; empty where it serves.
+  // What the template's own declaration says of its parameters and targets need not be said again.
   std::string (*gap)(const AttentionProblem& problem, ComputeCapability device);
-  // Whether it goes before those behind it in decode_families(), and the measurement or fact behind that.
+  // Whether it goes before those behind it in decode_families(), and the measurement or fact behind
+  // that.
   bool (*preferred)(const AttentionProblem& problem, ComputeCapability device);
   const char* source;
   // The first that fits the device is taken. Nothing is too large to be named.

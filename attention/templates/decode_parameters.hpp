@@ -13,8 +13,8 @@ Result<kernel_templates::AttentionDecodeParameters> decode_parameters(const Atte
                                                                       const DecodeTile& tile,
                                                                       const DecodeSplits& splits);
 
-// Partial rows of fp32, those of a tile in each slot of a KV head, their log-sum-exps behind them, and where
-// no second kernel combines them a counter a tile.
+// Partial rows of fp32, those of a tile in each slot of a KV head, their log-sum-exps behind them,
+// and where no second kernel combines them a counter a tile.
 Result<WorkspaceSizes> decode_workspace(const AttentionProblem& problem, const DecodeTile& tile,
                                         const DecodeSplits& splits);
 

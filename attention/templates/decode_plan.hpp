@@ -33,23 +33,24 @@ struct DecodePlan {
 
   // Returns whether blocks share a tile under some lengths.
   bool combines() const { return workspace.scratch_bytes != 0; }
-  // Returns whether a second kernel combines the partial results. It has more blocks than there are tiles.
+  // Returns whether a second kernel combines the partial results. It has more blocks than there are
+  // tiles.
   bool combines_apart() const { return combines() && !combine.name.empty(); }
 };
 
 // A split's length is a multiple of it, and so of every tile's.
 inline constexpr std::uint32_t kSplitTokensMultiple = 128;
 
-// Of `tiles`, where they are given (the kernels that exist, say), the fastest by the cost model, of equals
-// the first; with splits of a fixed length the first that fits, since the cost depends on the batch.
-// Otherwise the tile that the rules choose. invalid_argument for a number or a length of splits out of range,
-// sizes beyond the kernels' or CUDA's limits or a workspace beyond 2^62 bytes; unsupported when no tile, or
-// none of those allowed, fits the device's shared memory. REQUIRES: check_problem and check_device hold;
-// neither decode_gap() nor the family finds a gap.
+// Of `tiles`, where they are given (the kernels that exist, say), the fastest by the cost model, of
+// equals the first; with splits of a fixed length the first that fits, since the cost depends on
+// the batch. Otherwise the tile that the rules choose. invalid_argument for a number or a length of
+// splits out of range, sizes beyond the kernels' or CUDA's limits or a workspace beyond 2^62 bytes;
+// unsupported when no tile, or none of those allowed, fits the device's shared memory. REQUIRES:
+// check_problem and check_device hold; neither decode_gap() nor the family finds a gap.
 //
-// `has_kernel` returns whether a plan may use a kernel of attention_combine; empty: it may use all. With
-// splits of a fixed length a plan needs that kernel (unsupported): the block that ends last would add in
-// another order, which gives other bits.
+// `has_kernel` returns whether a plan may use a kernel of attention_combine; empty: it may use all.
+// With splits of a fixed length a plan needs that kernel (unsupported): the block that ends last
+// would add in another order, which gives other bits.
 Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& family,
                                const std::optional<std::vector<DecodeTile>>& tiles = std::nullopt,
                                const Callback<bool(const KernelSpec&)>& has_kernel = {});

@@ -29,7 +29,8 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
                                                : MultiCtasKvMode::gmem;
   division.heads_per_block = std::min(group, decode.tile.q);
   division.tokens_per_block = std::max(1U, decode.tile.q / group);
-  // Tokens and heads are packed without gaps: only a single tile can have rows left over when it is full.
+  // Tokens and heads are packed without gaps: only a single tile can have rows left over when it is
+  // full.
   division.wasted_rows = rows < decode.tile.q ? decode.tile.q - rows : 0;
   return division;
 }
@@ -91,7 +92,8 @@ class FamilyPlanner {
     }
     if (const auto& named = request_.options.kernel) {
       if (named->name == template_.name()) {
-        // Whoever names a kernel may be a file: only sizes that the template has are ever computed with.
+        // Whoever names a kernel may be a file: only sizes that the template has are ever computed
+        // with.
         if (const auto checked = template_.resolve(*named); !checked)
           return named->to_string() + " is no kernel: " + checked.error().message;
       }
@@ -128,15 +130,15 @@ class FamilyPlanner {
     return wanted && find_row(request_.kernels.of(spec.name), *wanted, request_.options.targets) != nullptr;
   }
 
-  // A row may come from any file: what the template does not have is nobody's tile, and nothing of it is
-  // computed.
+  // A row may come from any file: what the template does not have is nobody's tile, and nothing of
+  // it is computed.
   bool has_tile(const DecodeTile& tile) const {
     return tile.q != 0 && tile.kv != 0 && tile.stages != 0 &&
            template_.resolve(decode_specification(family_, request_.problem, tile));
   }
 
-  // The rows of compiled kernels that differ from `wanted` in nothing but the tile, as many in a cluster as
-  // it takes.
+  // The rows of compiled kernels that differ from `wanted` in nothing but the tile, as many in a
+  // cluster as it takes.
   std::vector<DecodeTile> existing_tiles(const KernelRow& wanted) const {
     std::vector<DecodeTile> tiles;
     const KernelIndex& rows = request_.kernels.of(template_.name());
@@ -266,8 +268,8 @@ class TemplateBackend final : public AttentionBackend {
   }
 
  private:
-  // In the order in which they are asked. Splits of a fixed length are computed by the same one in every
-  // batch.
+  // In the order in which they are asked. Splits of a fixed length are computed by the same one in
+  // every batch.
   static std::vector<const DecodeFamily*> families(const PlanRequest& request) {
     AttentionProblem problem = request.problem;
     if (request.options.split_tokens) problem.batch = 1;

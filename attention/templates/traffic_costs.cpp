@@ -47,8 +47,9 @@ double alone(const TrafficCosts& costs, const KernelWork& work, double bytes) {
   return bytes / std::min({multiprocessor_rate, work.warps * warp_rate, work.ring_bytes / costs.latency});
 }
 
-// Blocks that all run at once, so many of them on the multiprocessor that has most. Its warps are spread over
-// four quarters: of three blocks of two warps each two quarters have two warps, and the others wait for them.
+// Blocks that all run at once, so many of them on the multiprocessor that has most. Its warps are
+// spread over four quarters: of three blocks of two warps each two quarters have two warps, and the
+// others wait for them.
 double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, double on_busiest,
             double block_bytes) {
   if (blocks <= 0 || block_bytes <= 0) return 0;
@@ -65,8 +66,8 @@ double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, do
   return time * (1 + costs.crowding * std::clamp(under_way / kBestUnderWay - 1, 0.0, 1.0));
 }
 
-// A first wave is spread over the multiprocessors; in a later one, blocks that end together make room for
-// their successors on the same one.
+// A first wave is spread over the multiprocessors; in a later one, blocks that end together make
+// room for their successors on the same one.
 double last_wave(const TrafficCosts& costs, const KernelWork& work, bool first, double blocks,
                  double block_bytes) {
   if (!first)

@@ -30,8 +30,8 @@ struct TrafficCosts {
   double reduction_inside;     // by the block that ends last, of each of a tile's first pieces but one
   double empty_block;          // to be scheduled, read a length, end
   double turnover;  // from one wave to the next, where no other block's stream covers an end and a start
-  // A block's second tile: the first one's end and its own start, which nothing covers; and where a warpgroup
-  // multiplies from registers.
+  // A block's second tile: the first one's end and its own start, which nothing covers; and where a
+  // warpgroup multiplies from registers.
   double piece;
   std::array<double, 2> piece_from_registers;  // rows of up to 128 bytes, longer
   const char* source;

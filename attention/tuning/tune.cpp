@@ -274,7 +274,8 @@ Result<TuningTable::Row> tune_attention(Runtime& runtime, const AttentionProblem
   CUBINET_TRY(check_problem(problem));
   CUBINET_TRY_ASSIGN(auto opened, runtime.device(device));
   CUBINET_TRY(check_not_capturing(*opened, options.stream));
-  // Equally long sequences show how the work is divided. The append costs the same before every kernel.
+  // Equally long sequences show how the work is divided. The append costs the same before every
+  // kernel.
   AttentionProblem measured = problem;
   measured.append.reset();
   measured.kv_lengths.assign(problem.batch, static_cast<std::int32_t>(problem.kv_len));

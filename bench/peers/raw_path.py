@@ -73,7 +73,8 @@ def time_cuda_core(item, cache, toolkit):
             options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}")
             code = Program(item["source"], "c++", options).compile("cubin", cache=store)
         else:
-            # This cache relies on its user's statement about headers: here, that the toolkit does not change.
+            # This cache relies on its user's statement about headers: here, that the toolkit does
+            # not change.
             key = make_program_cache_key(code=item["source"], code_type="c++", options=options, target_type="cubin",
                                          extra_digest=hashlib.sha256(toolkit.encode()).digest())
             held = store.get(key)

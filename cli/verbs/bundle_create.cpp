@@ -31,8 +31,8 @@ struct BundleCreateOptions {
   DeviceFilter device;
 };
 
-// FILE and FILE.record, as `compile -o FILE --record` writes them. A record that is not the file's is
-// refused: the bundle would carry a kernel under a wrong name.
+// FILE and FILE.record, as `compile -o FILE --record` writes them. A record that is not the file's
+// is refused: the bundle would carry a kernel under a wrong name.
 Result<Cubin> read_cubin(const Context& context, const std::string& file) {
   CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumImageBytes));
   const auto record_bytes = context.files()->read(file + ".record", kMaximumRecordBytes);

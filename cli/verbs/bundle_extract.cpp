@@ -45,8 +45,8 @@ Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const Extr
                "name one by its key, or choose with --target"};
 }
 
-// Returns the first part of a file name for a kernel. A bundle can give a kernel any name. The result has no
-// separator and does not begin with a dot.
+// Returns the first part of a file name for a kernel. A bundle can give a kernel any name. The
+// result has no separator and does not begin with a dot.
 std::string file_name_of(const std::string& kernel) {
   constexpr std::size_t kLongest = 100;
   std::string name = kernel.substr(0, kLongest);

@@ -37,9 +37,9 @@ struct Outcome {
   std::filesystem::path file;
 };
 
-// Only plain cubins, and PTX of targets that name it, are what a Runtime would ask for again: they go through
-// one, are looked for in the home and kept there. The others are made for a person and are compiled each
-// time.
+// Only plain cubins, and PTX of targets that name it, are what a Runtime would ask for again: they
+// go through one, are looked for in the home and kept there. The others are made for a person and
+// are compiled each time.
 bool goes_through_home(const CompileVerbOptions& options) {
   return options.emit == "cubin";
 }
@@ -218,7 +218,8 @@ void print_symbols(Console& console, const CubinRecord& record) {
     console.text(fmt::format("  {}  {}", printable(symbol), name == symbol ? "" : printable(name)));
 }
 
-// Logs what NVRTC is given for each target (-v) and returns it as JSON. An error here is not the verb's.
+// Logs what NVRTC is given for each target (-v) and returns it as JSON. An error here is not the
+// verb's.
 nlohmann::json log_inputs(const Context& context, const CompileVerbOptions& options,
                           const ResolvedKernel& kernel) {
   nlohmann::json given = nlohmann::json::array();

@@ -19,8 +19,8 @@ struct DoctorOptions {
   std::vector<std::string> required;
 };
 
-// What one part of the environment is like: lines for people, an object for programs, and what is wrong with
-// it.
+// What one part of the environment is like: lines for people, an object for programs, and what is
+// wrong with it.
 struct Finding {
   std::string part;
   std::vector<std::pair<std::string, std::string>> lines;

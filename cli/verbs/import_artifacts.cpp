@@ -156,8 +156,8 @@ struct RefreshOptions {
   bool verify = false;
 };
 
-// A folder is imported again as it was. One that is gone is a finding, and its import stays: it may come
-// back.
+// A folder is imported again as it was. One that is gone is a finding, and its import stays: it may
+// come back.
 Result<ExitStatus> refresh(const Context& context, const RefreshOptions& options) {
   const Stopwatch watch;
   CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));

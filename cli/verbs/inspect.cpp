@@ -33,8 +33,8 @@ Error at_file(Error error, const std::string& file) {
   return error;
 }
 
-// Of a file that `compile --record` wrote, what its record says too: one that is not this file's says
-// nothing.
+// Of a file that `compile --record` wrote, what its record says too: one that is not this file's
+// says nothing.
 Result<std::vector<Subject>> read_file(const Context& context, const std::string& file) {
   CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumUserImageBytes));
   Subject subject;
@@ -63,8 +63,8 @@ Result<std::vector<Subject>> read_file(const Context& context, const std::string
   return std::vector<Subject>{std::move(subject)};
 }
 
-// What there is to inspect: of an entry of another compiler's cache the machine code in it, nullptr where it
-// has none.
+// What there is to inspect: of an entry of another compiler's cache the machine code in it, nullptr
+// where it has none.
 Result<std::shared_ptr<const Bytes>> machine_code(const Cubin& cubin) {
   if (cubin.record->kind != ImageKind::cache_entry) return cubin.image;
   if (spec_of(*cubin.record).parameters.contains("host")) return std::shared_ptr<const Bytes>();

@@ -35,7 +35,8 @@ struct MirrorArguments {
   ServerArguments server;
 };
 
-// Returns how the source of a bundle is contacted: the name and the password are those of the destination.
+// Returns how the source of a bundle is contacted: the name and the password are those of the
+// destination.
 ServerArguments without_user(ServerArguments arguments) {
   arguments.user.clear();
   arguments.password_file.clear();

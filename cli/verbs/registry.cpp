@@ -22,8 +22,8 @@ struct ShowOptions {
   std::uint64_t import = 0;
 };
 
-// Returns the home's own builds that pass the filter, and imported ones that the filter names. A null home
-// has none.
+// Returns the home's own builds that pass the filter, and imported ones that the filter names. A
+// null home has none.
 Result<CubinRecords> chosen_records(Home* home, const RecordArguments& filter) {
   CubinRecords listed;
   if (home != nullptr) {

@@ -31,7 +31,8 @@ struct StaleTally {
   nlohmann::json entries = nlohmann::json::array();
 };
 
-// What no request of a Runtime with these templates and this compiler would take. Imports are removed whole.
+// What no request of a Runtime with these templates and this compiler would take. Imports are
+// removed whole.
 Result<StaleTally> remove_stale(const Context& context, const GcOptions& options,
                                 const std::shared_ptr<Home>& home) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));

@@ -10,8 +10,8 @@
 
 namespace cubinet::cli {
 
-// Two sizes as they are typed; without the second, 0.8 of the first. invalid_argument where low is above
-// high.
+// Two sizes as they are typed; without the second, 0.8 of the first. invalid_argument where low is
+// above high.
 Result<SizeLimit> parse_limit(const std::string& high, const std::string& low);
 nlohmann::json describe(const std::optional<SizeLimit>& limit);  // null where there is none
 

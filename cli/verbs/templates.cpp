@@ -146,7 +146,8 @@ Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& 
   for (const KernelInterface& kernel : interfaces)
     described["launches"].push_back(describe_interface(kernel));
   text += "\n\n" + interface_table(interfaces);
-  // Threads and shared memory are functions of the parameters: known once those without a default are given.
+  // Threads and shared memory are functions of the parameters: known once those without a default
+  // are given.
   const auto resolved = kernel_template->resolve(given);
   if (!resolved && !options.parameters.empty()) return resolved.error();
   if (resolved) {

@@ -64,7 +64,8 @@ Result<ExitStatus> show_measured(const Context& context, const TuneArguments& ar
   return ExitStatus::done;
 }
 
-// Returns the file that rows are merged into, checked; empty for the home, which has to be named then.
+// Returns the file that rows are merged into, checked; empty for the home, which has to be named
+// then.
 Result<std::string> table_file_of(const Context& context, const TuneArguments& arguments) {
   if (arguments.output.empty()) {
     CUBINET_TRY(context.home());

@@ -9,10 +9,12 @@
 
 namespace cubinet::cli {
 
-// The work that the command line requests. Runs after all options are parsed; the caller reports an error.
+// The work that the command line requests. Runs after all options are parsed; the caller reports an
+// error.
 using Action = std::function<Result<ExitStatus>(const Context&)>;
 
-// Each declares one verb with its options and examples under `root`. Parsing the verb's name sets `chosen`.
+// Each declares one verb with its options and examples under `root`. Parsing the verb's name sets
+// `chosen`.
 void add_adopt(CLI::App& root, Action& chosen);
 void add_materialize(CLI::App& root, Action& chosen);
 void add_bench(CLI::App& root, Action& chosen);

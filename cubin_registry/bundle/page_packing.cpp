@@ -16,7 +16,8 @@ Bytes pack_page(Bytes page) {
 }
 
 Result<Bytes> unpack_page(Bytes stored) {
-  // A page begins with the number of its records. The number that a zstd frame begins with is above any.
+  // A page begins with the number of its records. The number that a zstd frame begins with is above
+  // any.
   if (!is_zstd_frame(stored)) return stored;
   return unpack_zstd_within(stored, std::min<std::size_t>(kMaximumPageBytes, stored.size() * kMostUnpacked));
 }

@@ -109,8 +109,8 @@ ZstdPacker::Context ZstdPacker::take_context() const {
   };
   for (const auto& [parameter, value] : kFrameParameters)
     check(ZSTD_CCtx_setParameter(context.get(), parameter, value));
-  // The dictionary's tables are copied for each frame: with places for no more than it has, where it is most
-  // of what is searched, but for those of an image.
+  // The dictionary's tables are copied for each frame: with places for no more than it has, where
+  // it is most of what is searched, but for those of an image.
   if (!dictionary_.empty() && frames_ == Frames::small) {
     const int places = static_cast<int>(std::bit_width(dictionary_.size() - 1)) + 1;
     check(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_chainLog, std::max(places, kLeastChainLog)));

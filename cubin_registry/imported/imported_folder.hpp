@@ -23,9 +23,9 @@ struct ImportedImages {
   LogSink log;
 };
 
-// A folder of published cubins as a store: its import file, held in memory. Its builds have one function
-// each. The import's number is their version, and the digest of their image is their fingerprint. Immutable
-// apart from the files; thread-safe.
+// A folder of published cubins as a store: its import file, held in memory. Its builds have one
+// function each. The import's number is their version, and the digest of their image is their
+// fingerprint. Immutable apart from the files; thread-safe.
 class ImportedFolder final : public Store {
  public:
   ImportedFolder(ImportedImages images, std::uint64_t number, ArtifactImport import);

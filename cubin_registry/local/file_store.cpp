@@ -38,8 +38,8 @@ Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& d
   return verified_bytes(std::move(image), path, digest);
 }
 
-// The way to a new folder is made durable behind the file that it was made for: journals commit both at once,
-// and what is asked for before takes a commit of its own.
+// The way to a new folder is made durable behind the file that it was made for: journals commit
+// both at once, and what is asked for before takes a commit of its own.
 Result<void> FileStore::put(const fs::path& file, const Callback<Result<void>()>& write) {
   const fs::path folder = file.parent_path();
   CUBINET_TRY_ASSIGN(const auto status, files_->status(folder));
@@ -117,7 +117,8 @@ Result<void> FileStore::for_each_record(const RecordVisitor& visit) const {
   return {};
 }
 
-// The note is made first and must be new: so is then the name, however often the clock says the same.
+// The note is made first and must be new: so is then the name, however often the clock says the
+// same.
 Result<fs::path> FileStore::new_quarantine_name(const fs::path& path, std::string_view reason) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto stamp = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

@@ -90,7 +90,8 @@ class FileStore {
 // other error it may be intact, but unreadable at the moment or by this build.
 bool names_nothing(const Error& error);
 
-// Newest first; equal times in the order of fingerprints, so that the answer is the same everywhere.
+// Newest first; equal times in the order of fingerprints, so that the answer is the same
+// everywhere.
 void sort_newest_first(std::vector<StoredRecord>& records);
 
 }  // namespace cubinet

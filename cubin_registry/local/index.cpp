@@ -44,7 +44,8 @@ class SqliteIndex final : public Index {
   class Patience;
 
   Result<void> make();
-  // A newer build may have changed the tables since they were opened. REQUIRES: a write transaction.
+  // A newer build may have changed the tables since they were opened. REQUIRES: a write
+  // transaction.
   Result<void> check_still_ours();
   Result<void> prepare_to_write();
   Result<void> put(const StoredRecord& stored);
@@ -74,8 +75,8 @@ void SqliteIndex::abandon() {
   database_.abandon();
 }
 
-// SQLite commits the pragmas that are stored in the file with the transaction that they are part of, so a
-// version number that is there says that the tables are there.
+// SQLite commits the pragmas that are stored in the file with the transaction that they are part
+// of, so a version number that is there says that the tables are there.
 Result<void> SqliteIndex::make() {
   CUBINET_TRY_ASSIGN(auto transaction, sqlite::WriteTransaction::begin(database_));
   CUBINET_TRY_ASSIGN(const IndexSchema now, inspect_schema(database_));
@@ -84,7 +85,8 @@ Result<void> SqliteIndex::make() {
   return transaction.commit();
 }
 
-// Two bytes of the header say how the file is written: another value makes it one to read, or asks for a log.
+// Two bytes of the header say how the file is written: another value makes it one to read, or asks
+// for a log.
 Result<void> SqliteIndex::prepare_to_write() {
   if (database_.only_to_read()) return Error{ErrorCode::corruption, "the index cannot be written"};
   CUBINET_TRY_ASSIGN(const std::string mode, database_.text("PRAGMA journal_mode=DELETE"));

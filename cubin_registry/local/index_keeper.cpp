@@ -125,13 +125,15 @@ bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lo
   return replaced.has_value();
 }
 
-// REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same time.
+// REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same
+// time.
 Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
   const Turn turn(mutex_);
   if (generation != generation_) return {};             // another thread did
   if (index_ != nullptr && index_->moved()) return {};  // another process did
-  // One that could not be opened may have been replaced before we got the lock, and in one that was open a
-  // newer build may have made its schema: then our statements fail as they do in a damaged one.
+  // One that could not be opened may have been replaced before we got the lock, and in one that was
+  // open a newer build may have made its schema: then our statements fail as they do in a damaged
+  // one.
   const bool was_open = index_ != nullptr;
   index_.reset();
   auto again = usable_index(Making::yes, turn);
@@ -139,7 +141,8 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
   if (!again && again.error().code != ErrorCode::corruption) return std::move(again).error();
   index_.reset();
   const fs::path file = store_.home().index();
-  // One outside the home is on another file system, from which nothing can be moved into the quarantine.
+  // One outside the home is on another file system, from which nothing can be moved into the
+  // quarantine.
   const bool is_copy = file.parent_path() != store_.home().root();
   const auto put_away = [&](const fs::path& path, const std::string& reason) {
     return is_copy ? store_.files().remove(path).has_value() : store_.set_aside(path, reason);

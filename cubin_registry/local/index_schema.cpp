@@ -56,7 +56,8 @@ Result<std::int64_t> schema_checksum(sqlite::Database& database, std::int64_t ve
   return static_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()));
 }
 
-// A damaged number must not pass for a newer build's: that build would have written a checksum of its own.
+// A damaged number must not pass for a newer build's: that build would have written a checksum of
+// its own.
 Result<bool> vouches_for_itself(sqlite::Database& database, std::int64_t version) {
   const auto query = [&](const std::string& sql) -> Result<std::int64_t> {
     auto value = database.integer(sql);

@@ -72,7 +72,8 @@ std::unique_ptr<BuildLock> LocalDownloads::lock(const Sha256Digest& what, std::c
   return lock && *lock ? hold(*std::move(lock)) : nullptr;
 }
 
-// Another lock than that of a download: a process that queries the server changes the state meanwhile.
+// Another lock than that of a download: a process that queries the server changes the state
+// meanwhile.
 Result<std::unique_ptr<FileLock>> LocalDownloads::lock_channel(const Sha256Digest& digest_of_place) {
   return lock_within(store_.files(), store_.home().channel_lock(digest_of_place),
                      FileSystem::Sharing::exclusive, kChannelLockLimit, store_.log_sink());

@@ -16,7 +16,8 @@
 namespace cubinet {
 namespace {
 
-// One kernel with heavy templates takes a minute; a builder that takes longer than this is stopped, not busy.
+// One kernel with heavy templates takes a minute; a builder that takes longer than this is stopped,
+// not busy.
 constexpr std::chrono::minutes kBuildLockLimit{10};
 // A rename older than this is on the disk already: journals commit every 5 s (ext4) or 30 s (XFS,
 // btrfs).
@@ -259,7 +260,8 @@ Result<void> LocalHome::publish(const Cubin& cubin) {
   if (const auto damaged = store_.read_record(name); !damaged && names_nothing(damaged.error()))
     store_.set_aside(store_.home().record(name), damaged.error().message);
   CUBINET_TRY_ASSIGN(const StoredRecord stored, store_.write_record(cubin.record));
-  // The build is there, whatever becomes of those that it takes over and of its row: a list asks the files.
+  // The build is there, whatever becomes of those that it takes over and of its row: a list asks
+  // the files.
   std::vector<std::string> replaced;
   for (const StoredRecord& each : there) {
     if (each.name == stored.name) continue;

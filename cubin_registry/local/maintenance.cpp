@@ -191,8 +191,9 @@ Result<HomeStats> LocalHome::stats() {
   return stats;
 }
 
-// Two passes when the first finds something: a publish in progress looks like damage for a moment. Under the
-// exclusive lock there is none; without it, what is not found a moment later again was no damage.
+// Two passes when the first finds something: a publish in progress looks like damage for a moment.
+// Under the exclusive lock there is none; without it, what is not found a moment later again was no
+// damage.
 Result<VerifyReport> LocalHome::verify() {
   CUBINET_TRY(check_process());
   StoreLock lock = store_lock();
@@ -269,7 +270,8 @@ Result<VerifyReport> LocalHome::repair() {
   }
   std::vector<StoredRecord> records;
   CubinRecords without_image;
-  // Whether the image stays: a damaged one is moved away, and one that is gone is not there to stay.
+  // Whether the image stays: a damaged one is moved away, and one that is gone is not there to
+  // stay.
   const auto stays = [&](const StoredRecord& stored) {
     const CubinRecord& record = *stored.record;
     const auto image = store_.read_image(record.digest, record.size);

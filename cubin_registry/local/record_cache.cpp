@@ -10,8 +10,9 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 // 64 records take 0.2 ms, a fifth of what a Runtime's first hit takes.
 constexpr std::size_t kFewRecords = 64;
 
-// For how long a folder may be written without another time of modification. A kernel's clock of files ticks
-// once in 10 ms at most; a file system that counts whole seconds, or two, shows it in the time.
+// For how long a folder may be written without another time of modification. A kernel's clock of
+// files ticks once in 10 ms at most; a file system that counts whole seconds, or two, shows it in
+// the time.
 std::int64_t tick_of(std::int64_t modified_ns) {
   return modified_ns % kSecond == 0 ? 5 * kSecond / 2 : kSecond / 20;
 }

@@ -58,7 +58,8 @@ Result<void> write_pin(FileStore& store, KernelKey key) {
   const fs::path file = pin_file(store, key);
   return store.put(file, [&]() -> Result<void> {
     auto created = store.files().create(file);
-    // One that is there may have been made by a process that was killed before the folder was synced.
+    // One that is there may have been made by a process that was killed before the folder was
+    // synced.
     if (!created && created.error().native != EEXIST) return std::move(created).error();
     if (created) CUBINET_TRY((*created)->close());
     return store.files().sync_directory(file.parent_path());

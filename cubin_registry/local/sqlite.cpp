@@ -99,7 +99,8 @@ void Statement::reset() {
 }
 
 Result<Database> Database::open(const std::filesystem::path& file, Mode mode) {
-  // NOMUTEX: whoever owns the connection locks; a library built without thread support cannot be used at all.
+  // NOMUTEX: whoever owns the connection locks; a library built without thread support cannot be
+  // used at all.
   if (sqlite3_threadsafe() == 0) {
     return Error{ErrorCode::unsupported, "this SQLite is built without thread support",
                  "use another libsqlite3"};

@@ -27,8 +27,8 @@ std::int64_t now_in_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-// A lock file is removed by whoever holds its lock, and FileSystem::lock looks again whether the file it
-// locked is still the one with the name.
+// A lock file is removed by whoever holds its lock, and FileSystem::lock looks again whether the
+// file it locked is still the one with the name.
 Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   CUBINET_TRY_ASSIGN(const auto paths, store.files_below(store.home().locks()));
   for (const fs::path& path : paths) {
@@ -41,9 +41,9 @@ Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   return {};
 }
 
-// Records whose image is gone, and those of a build that another record of it took over. One whose image is
-// there and cannot be used stays before the one in force: setting damage aside is for those who load it.
-// Gives those that stay.
+// Records whose image is gone, and those of a build that another record of it took over. One whose
+// image is there and cannot be used stays before the one in force: setting damage aside is for
+// those who load it. Gives those that stay.
 Result<std::vector<StoredRecord>> sweep_records(FileSweep& sweep, Survey& survey) {
   FileStore& store = sweep.store();
   std::vector<StoredRecord> all;
@@ -267,7 +267,8 @@ Result<SweepReport> LocalHome::sweep(const SweepOptions& options) {
   CUBINET_TRY(remove_left_overs(sweep, beside_index));
   CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));
   {
-    // A temporary file that is a link has the age of what it is a link to: nobody may be at work on it.
+    // A temporary file that is a link has the age of what it is a link to: nobody may be at work on
+    // it.
     const auto alone = sweep.only_counts() ? std::optional<std::unique_ptr<FileLock>>(nullptr)
                                            : imports_.lock_out_bringers();
     if (alone) CUBINET_TRY(remove_left_overs(sweep, paths));

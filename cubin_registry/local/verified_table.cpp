@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(count_)> kQuerie
 constexpr std::uint32_t kMaximumKernels = 1'000'000;
 constexpr std::uint8_t kUnknownKind = 0xff;
 
-// u16 major, u16 minor, u8 kind (255: not told), u8 excludes specific, u32 count { <string> kernel }
+// u16 major, u16 minor, u8 kind (255: not told), u8 excludes specific, u32 count { <string> kernel
+// }
 Bytes encode_inspection(const CubinInspection& inspection) {
   ByteWriter writer;
   writer.u16(inspection.capability.major);

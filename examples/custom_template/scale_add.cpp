@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A template of one's own through the same API as those that come with the library: parsed from the text of
-// scale_add.cu, specialised, kept, loaded and launched.
+// A template of one's own through the same API as those that come with the library: parsed from the
+// text of scale_add.cu, specialised, kept, loaded and launched.
 //
 //   example_scale_add scale_add.cu [HOME [CUDA]]
 //
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
+// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no
+// NVRTC.
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>

@@ -18,7 +18,8 @@ HEADERS = pathlib.Path(__file__).with_name("headers.json")
 # them.
 NAMES = json.loads(pathlib.Path(__file__).with_name("names.json").read_text())
 PROJECTS = {
-    # CuPy adds these to every RawModule and RawKernel (assemble_cupy_compiler_options, compile_using_nvrtc).
+    # CuPy adds these to every RawModule and RawKernel (assemble_cupy_compiler_options,
+    # compile_using_nvrtc).
     "cupy": {"include": ["cupy/_core/include/cupy/_cccl/cub", "cupy/_core/include/cupy/_cccl/thrust",
                          "cupy/_core/include/cupy/_cccl/libcudacxx", "cupy/_core/include"],
              "flags": ["--std=c++17", "-ftz=true", "--device-as-default-execution-space"]},

@@ -53,7 +53,8 @@ Result<void> check_cases(const BenchmarkOptions& options) {
   return check_goals(options.cases);
 }
 
-// Measures the rounds: ours, a kernel that only reads, then each peer. Every other round goes backwards.
+// Measures the rounds: ours, a kernel that only reads, then each peer. Every other round goes
+// backwards.
 Result<void> measure_rounds(Bench& bench, const TimedRuns& runs, const TimedRuns& reads,
                             const nlohmann::json& question, BenchmarkRow& row) {
   PeerRounds peers(bench.peers, question, row);
@@ -134,8 +135,8 @@ Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const Atte
   return compare_peers(bench.peers, bench.options.peer_folder, inputs, reference, question, row);
 }
 
-// Measures the rows of one case, one for each backend. An error concerns the whole case; the error of one
-// backend is in its row.
+// Measures the rows of one case, one for each backend. An error concerns the whole case; the error
+// of one backend is in its row.
 Result<void> measure_rows(Bench& bench, const std::vector<std::int32_t>& lengths,
                           std::span<BenchmarkRow> rows) {
   const AttentionProblem& problem = rows.front().given.problem;

@@ -16,7 +16,8 @@
 namespace cubinet {
 namespace {
 
-// The same as kLargestError for e4m3. The weights of the softmax are rounded to it as well, by up to 1/16.
+// The same as kLargestError for e4m3. The weights of the softmax are rounded to it as well, by up
+// to 1/16.
 constexpr double kLargestErrorOfE4m3 = 7e-2;
 
 // Returns whether a run writes the log-sum-exp. Some kernels do only if the problem has it.
@@ -24,7 +25,8 @@ bool writes_lse(const AttentionPlan& plan) {
   return plan.request.problem.lse || !plan.rules.lse_as_planned;
 }
 
-// Returns whether Q and the whole cache have the reference's bits. The append went to the first copy.
+// Returns whether Q and the whole cache have the reference's bits. The append went to the first
+// copy.
 Result<bool> appended_as_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
                                    const TensorBuffers& buffers) {
   CUBINET_TRY_ASSIGN(const AttentionInputs reference, append_reference(problem, inputs));

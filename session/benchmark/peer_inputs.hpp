@@ -8,9 +8,10 @@
 
 namespace cubinet {
 
-// Writes the inputs of a case for a peer into a folder: the files q, k, v (not for latent attention) and
-// page_table, with the bytes that kernels read. Elements that no query reads are 0 in these files and NaN for
-// our kernels: a peer may multiply them by 0. Replaces files of these names. io if that fails.
+// Writes the inputs of a case for a peer into a folder: the files q, k, v (not for latent
+// attention) and page_table, with the bytes that kernels read. Elements that no query reads are 0
+// in these files and NaN for our kernels: a peer may multiply them by 0. Replaces files of these
+// names. io if that fails.
 Result<void> write_peer_inputs(FileSystem& files, const std::filesystem::path& folder,
                                const AttentionProblem& problem, const AttentionInputs& inputs);
 

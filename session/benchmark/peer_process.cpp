@@ -31,7 +31,8 @@ Error system_error(const std::string& what) {
 
 Result<PeerProcess> PeerProcess::start(const std::string& name, std::string command,
                                        std::vector<std::string> environment) {
-  // Sockets, because a write to a socket can be asked not to raise a signal when the process is gone.
+  // Sockets, because a write to a socket can be asked not to raise a signal when the process is
+  // gone.
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return system_error("cannot make a pair of sockets");

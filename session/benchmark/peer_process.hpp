@@ -13,13 +13,13 @@
 
 namespace cubinet {
 
-// Another implementation in a process of its own, which answers each line of JSON with a line of JSON
-// (docs/benchmarks.md). Its messages for people go to stderr, which it shares with this process. Not
-// thread-safe.
+// Another implementation in a process of its own, which answers each line of JSON with a line of
+// JSON (docs/benchmarks.md). Its messages for people go to stderr, which it shares with this
+// process. Not thread-safe.
 class PeerProcess {
  public:
-  // Starts a command of /bin/sh with these environment variables (NAME=value). io if there is no process. A
-  // command that does not exist shows in the first answer.
+  // Starts a command of /bin/sh with these environment variables (NAME=value). io if there is no
+  // process. A command that does not exist shows in the first answer.
   static Result<PeerProcess> start(const std::string& name, std::string command,
                                    std::vector<std::string> environment);
 
@@ -29,8 +29,9 @@ class PeerProcess {
   ~PeerProcess();
 
   const std::string& name() const { return name_; }
-  // Returns the answer to a question, without its deeply nested values. Returns an error if the process is
-  // gone, does not read or answer in time, or answers anything but a JSON object; later questions then fail.
+  // Returns the answer to a question, without its deeply nested values. Returns an error if the
+  // process is gone, does not read or answer in time, or answers anything but a JSON object; later
+  // questions then fail.
   Result<nlohmann::json> ask(const nlohmann::json& question, std::chrono::seconds patience);
 
  private:

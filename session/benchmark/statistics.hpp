@@ -7,8 +7,8 @@ namespace cubinet {
 
 // Returns the median, the upper one of an even number. REQUIRES: values is not empty.
 double median_of(std::vector<double> values);
-// Returns the median of the ratios of two series of the same rounds. REQUIRES: both have the same size, not
-// 0.
+// Returns the median of the ratios of two series of the same rounds. REQUIRES: both have the same
+// size, not 0.
 double median_ratio(const std::vector<double>& values, const std::vector<double>& by);
 // Returns the standard deviation of a sample; 0 for fewer than two values.
 double standard_deviation(const std::vector<double>& values);

@@ -28,8 +28,8 @@ std::vector<TuneProblem> problems_to_measure(const TuneOptions& options) {
   return problems;
 }
 
-// Returns whether a row says nothing about the template that exists now. Only a plan can tell that of
-// published kernels.
+// Returns whether a row says nothing about the template that exists now. Only a plan can tell that
+// of published kernels.
 bool is_stale(const TuningTable::Row& row, const TemplateCatalog& catalog) {
   if (row.kernel.name.empty()) return false;
   const auto kernel_template = catalog.find(row.kernel.name);

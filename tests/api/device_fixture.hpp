@@ -41,7 +41,8 @@ struct Stub {
   }
 };
 
-// A bundle of the kernel's builds for these targets; `lies`: their records name a kernel that is not there.
+// A bundle of the kernel's builds for these targets; `lies`: their records name a kernel that is
+// not there.
 inline std::shared_ptr<Bundle> bundle_of(Runtime& builder, const std::filesystem::path& path,
                                          const std::vector<SmTarget>& targets, std::uint64_t version,
                                          bool lies = false) {

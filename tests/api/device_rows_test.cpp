@@ -122,7 +122,8 @@ TEST_CASE("a store that does not answer makes the list an error") {
   };
   world.shelf->silent = true;
   CHECK(code() == ErrorCode::io);
-  // Its rows are read, and then the builds of the kernel without one: another could seem to be the best.
+  // Its rows are read, and then the builds of the kernel without one: another could seem to be the
+  // best.
   world.shelf->silent = false;
   world.shelf->lists_only = true;
   CHECK(code() == ErrorCode::io);

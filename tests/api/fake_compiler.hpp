@@ -11,7 +11,8 @@
 
 namespace cubinet::test {
 
-// A compiler whose builds are told apart by a word: what it would build today is the fingerprint of it.
+// A compiler whose builds are told apart by a word: what it would build today is the fingerprint of
+// it.
 class FakeCompiler final : public Compiler {
  public:
   const std::string word = "today";
@@ -66,7 +67,8 @@ class FakeEnvironment final : public Environment {
   std::shared_ptr<FakeCompiler> compiler_;
 };
 
-// A template that takes two parameters and declares a row of the kernel table, of this interface version.
+// A template that takes two parameters and declares a row of the kernel table, of this interface
+// version.
 inline TemplateCatalog row_catalog(int interface_version = 1) {
   std::string source = R"(/* cubinet-template
 { "name": "scale", "interface": INTERFACE, "summary": "y = factor * x", "minimum_target": "sm_80",

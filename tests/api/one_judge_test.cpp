@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever asks which build of a kernel is taken is told the same one: requests, explanations, the rows that
-// selection and statistics see, and what gc would remove.
+// Whoever asks which build of a kernel is taken is told the same one: requests, explanations, the
+// rows that selection and statistics see, and what gc would remove.
 #include "device_rows.hpp"
 #include "fake_compiler.hpp"
 #include "support/property_counts.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests for a device: against the stub driver here, unchanged against the real one where there is a GPU.
+// Requests for a device: against the stub driver here, unchanged against the real one where there
+// is a GPU.
 #include "device_fixture.hpp"
 #include "store_fixture.hpp"
 #include "support/fake_fatbin.hpp"

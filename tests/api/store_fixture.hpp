@@ -14,8 +14,8 @@
 
 namespace cubinet::test {
 
-// A store of the tests: keeps in memory what it is given, says of itself what it is told to, and fails where
-// it is told to. What a program may add from outside.
+// A store of the tests: keeps in memory what it is given, says of itself what it is told to, and
+// fails where it is told to. What a program may add from outside.
 class ShelfStore : public WritableStore {
  public:
   explicit ShelfStore(StoreKind kind = StoreKind::home, std::string place = "/shelf", bool writable = true)

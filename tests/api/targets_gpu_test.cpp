@@ -98,7 +98,8 @@ TEST_CASE("a foreign cubin that is labelled with the device target is refused be
   CHECK(module.error().code == ErrorCode::corruption);
   CHECK_MESSAGE(module.error().message.find("sm_100a") != std::string::npos, module.error().message);
 
-  // In a bundle: nothing is served where compiling is off, and what is built instead is the real thing.
+  // In a bundle: nothing is served where compiling is off, and what is built instead is the real
+  // thing.
   const auto bundle = folder / "forged.cubundle";
   const auto created = create_bundle(bundle, {lie}, {"forged", 1});
   if (!created) {

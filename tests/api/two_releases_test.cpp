@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One home and two releases of NVRTC: each has builds of its own, and sees those of the other for what they
-// are.
+// One home and two releases of NVRTC: each has builds of its own, and sees those of the other for
+// what they are.
 #include "runtime_fixture.hpp"
 
 #include <cubinet/jit/compiler.hpp>

@@ -41,8 +41,8 @@ struct EarlierImportFixture {
       said = said || (finding.name == name && finding.reason.find(kStays) != std::string::npos);
     CHECK(said);
   }
-  // It is there, and to open it is an error that says nothing about its content. Files without permission do
-  // not serve: root opens them.
+  // It is there, and to open it is an error that says nothing about its content. Files without
+  // permission do not serve: root opens them.
   void make_unreadable(const std::string& name) const {
     fs::remove(folder / name);
     fs::create_symlink((folder / name).filename(), folder / name);

@@ -12,8 +12,8 @@
 
 namespace cubinet::test {
 
-// Imports that keep what they are told and can be told to fail: the tests of importing look at what reaches
-// the home. That a real one does the same with it is tested with the tool.
+// Imports that keep what they are told and can be told to fail: the tests of importing look at what
+// reaches the home. That a real one does the same with it is tested with the tool.
 class MemoryImports : public Imports {
  public:
   Result<std::vector<ImportSummary>> list() override {

@@ -137,8 +137,7 @@ TEST_CASE_FIXTURE(MadeTree, "one writes at a time, the next waits for it or is t
 TEST_CASE_FIXTURE(MadeTree, "a lock that nobody gives up is waited for no longer than was said") {
   const MirrorTree holder = open();
   const auto begin = std::chrono::steady_clock::now();
-  const auto refused =
-      MirrorTree::open(posix_file_system(), root, {}, {}, std::chrono::milliseconds(200));
+  const auto refused = MirrorTree::open(posix_file_system(), root, {}, {}, std::chrono::milliseconds(200));
   const auto waited = std::chrono::steady_clock::now() - begin;
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::busy);

@@ -55,8 +55,8 @@ class PublishedFolder {
   std::vector<PublishedKernel> kernels_;
 };
 
-// Six kernels: pages 16, 32 and 64 for 100f, one each for 100a and 103a, and one of the family that has a
-// specific twin.
+// Six kernels: pages 16, 32 and 64 for 100f, one each for 100a and 103a, and one of the family that
+// has a specific twin.
 PublishedFolder sound_folder(const std::filesystem::path& path);
 
 std::string read_file(const std::filesystem::path& path);

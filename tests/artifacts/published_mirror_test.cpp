@@ -35,7 +35,8 @@ std::shared_ptr<FileServer> files_from(const std::vector<std::string>& places,
   return ok(connect_files(references, std::make_shared<HttpClient>(settings), posix_file_system(), {}));
 }
 
-// What a client finds behind the links of a page, as FlashInfer scrapes them: folders, headers and cubins.
+// What a client finds behind the links of a page, as FlashInfer scrapes them: folders, headers and
+// cubins.
 std::set<std::string> linked_names(const fs::path& folder, const std::string& prefix = {}) {
   std::set<std::string> names;
   const std::string page = read_file(folder / "index.html");
@@ -337,7 +338,8 @@ TEST_CASE_FIXTURE(MirrorOfFolder, "a mirror of a published folder survives a fau
 
 TEST_CASE_FIXTURE(MirrorOfFolder,
                   "over http a page with 200, a file that changes and a silent server do no harm") {
-  // The list is right; then a portal that answers everything, a file that is replaced meanwhile, nothing.
+  // The list is right; then a portal that answers everything, a file that is replaced meanwhile,
+  // nothing.
   enum class Fault { page, changes, silence };
   for (const Fault fault : {Fault::page, Fault::changes, Fault::silence}) {
     CAPTURE(static_cast<int>(fault));

@@ -38,8 +38,8 @@ class AppendGpu {
     return gpu;
   }
 
-  // Everything that the append leaves equals the reference to the bit; so does, within the rounding of
-  // tensor cores, what attention makes of it, twice and from a graph.
+  // Everything that the append leaves equals the reference to the bit; so does, within the rounding
+  // of tensor cores, what attention makes of it, twice and from a graph.
   void check(const AttentionProblem& problem, const std::vector<std::int32_t>& lengths, std::uint64_t seed,
              std::optional<std::uint32_t> splits = std::nullopt) const {
     const BoundAttention attention = bind(problem, splits);

@@ -133,9 +133,9 @@ TEST_CASE("a plan that is made anew when it is bound keeps its append") {
   CHECK(attention.plan().steps[1].grid[0] == 16);
 }
 
-// The step that is measured is the only one: the stub, which keeps a list of launches, is told to succeed at
-// the next one without doing anything. Where the context is not current, the stub's own stack of them has
-// room.
+// The step that is measured is the only one: the stub, which keeps a list of launches, is told to
+// succeed at the next one without doing anything. Where the context is not current, the stub's own
+// stack of them has room.
 TEST_CASE("a run allocates nothing, whether the context is current or not") {
   const BoundSetting setting;
   if (setting.stub.missing()) return;

@@ -53,7 +53,8 @@ class ScaleWriter final : public ArgumentWriter {
   }
 };
 
-// A backend from outside the library, over a template of the user's: two kernels that share an argument.
+// A backend from outside the library, over a template of the user's: two kernels that share an
+// argument.
 class ScaleBackend final : public AttentionBackend {
  public:
   std::string_view name() const override { return "scale"; }
@@ -82,7 +83,8 @@ class ScaleBackend final : public AttentionBackend {
   KernelRow row;  // of the first step's kernel
 };
 
-// A device, a Runtime on it and a problem with its tensors. The device is the stub's where one is given.
+// A device, a Runtime on it and a problem with its tensors. The device is the stub's where one is
+// given.
 struct BoundSetting {
   Stub stub;
   TempDir home;

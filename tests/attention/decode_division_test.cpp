@@ -58,7 +58,8 @@ TEST_CASE("The number of splits with the least cost is taken, and partial result
   CHECK(made.combines_apart());
   CHECK(made.combine_grid == std::array<std::uint32_t, 3>{64, 1, 1});
   CHECK(made.workspace.counter_bytes == 0);
-  // fp32 partial rows of head_dim_v, two slots of 8 for each block, and their log-sum-exps after them.
+  // fp32 partial rows of head_dim_v, two slots of 8 for each block, and their log-sum-exps after
+  // them.
   const std::uint64_t rows = 2 * 16 * 8 * 8;
   CHECK(made.workspace.partial_output_bytes == rows * 128 * 4);
   CHECK(made.workspace.partial_stats_offset == rows * 128 * 4);
@@ -349,8 +350,8 @@ AttentionProblem random_work(test::Dice& dice) {
   return problem;
 }
 
-// Sequences as long as those that were planned, or shorter; of ragged queries some have fewer tokens, or
-// none.
+// Sequences as long as those that were planned, or shorter; of ragged queries some have fewer
+// tokens, or none.
 std::vector<std::int32_t> some_lengths(std::uint32_t longest, std::uint32_t batch, bool shorter,
                                        test::Dice& dice) {
   std::vector<std::int32_t> lengths(batch, static_cast<std::int32_t>(longest));

@@ -56,8 +56,8 @@ TEST_CASE("Every family is a template whose declaration takes what its tiles are
   CHECK(seen.size() == decode_families(llama(1, 1), kHopper.capability).size());
 }
 
-// Returns a source that compiles if the device code of a family's kernel begins to read at multiples of
-// `slice` tokens.
+// Returns a source that compiles if the device code of a family's kernel begins to read at
+// multiples of `slice` tokens.
 std::string slice_check(const KernelTemplate& kernel_template, std::uint32_t slice) {
   const std::string& source = kernel_template.source();
   const std::string& name = kernel_template.name();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention computes through plan, bind and run with our templates, over their parameters and the ways
-// to run it. Needs a GPU and NVRTC.
+// What attention computes through plan, bind and run with our templates, over their parameters and
+// the ways to run it. Needs a GPU and NVRTC.
 #include "decode_gpu_fixture.hpp"
 
 #include <cmath>
@@ -312,9 +312,9 @@ TEST_CASE("The log sum exp of 131072 equal logits in one split stays exact to th
   problem.data_type_o = DataType::fp32;
   AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 11));
-  // Every key is all ones and a head's query is one number of 8 bits throughout, so that the raw logits are
-  // exact. Times the scale they are not, each head's by another residue: what of it a slice left behind would
-  // add up over 2048 of them.
+  // Every key is all ones and a head's query is one number of 8 bits throughout, so that the raw
+  // logits are exact. Times the scale they are not, each head's by another residue: what of it a
+  // slice left behind would add up over 2048 of them.
   inputs.k.assign(inputs.k.size(), from_float(1.0f, problem.data_type_k));
   const auto query_of = [](std::size_t head) { return 3.75f + static_cast<float>(head) / 64.0f; };
   const std::size_t elements = problem.head_dim_qk;

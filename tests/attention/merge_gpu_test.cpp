@@ -161,7 +161,8 @@ TEST_CASE("Merged parts agree in place of either part and in tensors with stride
   }
 }
 
-// The pages of the second part follow those of the first in one table, of which each part has its own view.
+// The pages of the second part follow those of the first in one table, of which each part has its
+// own view.
 TEST_CASE("Attention over two parts of the KV, merged in a graph, is attention over all of it") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

@@ -9,8 +9,8 @@
 
 namespace cubinet::test {
 
-// The launch that the rules decide for a problem, of a kernel that is assumed to exist, under the layout of
-// 0.6.13.
+// The launch that the rules decide for a problem, of a kernel that is assumed to exist, under the
+// layout of 0.6.13.
 inline PublishedLaunch published_launch(const AttentionProblem& problem) {
   const Selection selection = *select(problem, kB200, index_of({}), assume_all());
   return {problem,          selection.kernel,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All families of decode attention against float64, over problems as dice make them and over those that the
-// prior system is tested with. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats a run; at full size
-// (CUBINET_TEST_EVERY) there are 2,500 problems and all of the matrix.
+// All families of decode attention against float64, over problems as dice make them and over those
+// that the prior system is tested with. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats a run; at
+// full size (CUBINET_TEST_EVERY) there are 2,500 problems and all of the matrix.
 #include "decode_gpu_fixture.hpp"
 #include "random_problems.hpp"
 #include "support/counted.hpp"
@@ -39,8 +39,8 @@ DeviceFacts facts_of(const Gpu& gpu) {
   return {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block};
 }
 
-// The ways of templates to run a problem, by family: kernels of every tile, in every number of splits that a
-// tuner would time.
+// The ways of templates to run a problem, by family: kernels of every tile, in every number of
+// splits that a tuner would time.
 std::map<std::string, std::vector<PlanOptions>> ways_of(const Gpu& gpu, const AttentionBackends& backends,
                                                         const AttentionProblem& problem) {
   const PlanRequest request{problem, facts_of(gpu), {}, {}};
@@ -50,8 +50,8 @@ std::map<std::string, std::vector<PlanOptions>> ways_of(const Gpu& gpu, const At
   return ways;
 }
 
-// One of them, of any family, and of a kernel that others of its kind have compiled already where there is
-// one, four times out of five.
+// One of them, of any family, and of a kernel that others of its kind have compiled already where
+// there is one, four times out of five.
 PlanOptions random_way(const std::map<std::string, std::vector<PlanOptions>>& ways,
                        std::set<std::string>& compiled, Dice& dice) {
   auto family = ways.begin();
@@ -80,8 +80,9 @@ std::string words_of(const Case& tried) {
   return words.str();
 }
 
-// Of a wrong result: whether Q, K and V still are what was brought to the device, and whether the same is
-// computed of tensors that are brought anew. What is wrong once may be another kernel's fault.
+// Of a wrong result: whether Q, K and V still are what was brought to the device, and whether the
+// same is computed of tensors that are brought anew. What is wrong once may be another kernel's
+// fault.
 std::string seen_again(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs,
                        const TensorBuffers& buffers, const Outputs& first) {
   const AttentionProblem& problem = attention.plan().request.problem;

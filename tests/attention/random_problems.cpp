@@ -51,7 +51,8 @@ AttentionProblem random_kind(Dice& dice) {
   kind.tokens_per_page = dice.pick({8U, 16U, 32U, 64U, 64U, 128U});
   const bool latent = kind.is_mla_generation();
   kind.mask = dice.pick({AttentionMask::causal, AttentionMask::causal, AttentionMask::dense});
-  // What latent attention on Hopper leaves to the portable kernel is not to be most of what is tried.
+  // What latent attention on Hopper leaves to the portable kernel is not to be most of what is
+  // tried.
   const unsigned rare = latent ? 12 : 4;
   if (dice.one_of(rare)) kind.mask = AttentionMask::custom;
   if (kind.mask != AttentionMask::dense && dice.one_of(rare)) kind.window = 1;  // sizes say how many
@@ -92,8 +93,8 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   const bool wide_output = kind.data_type_o == DataType::bf16 || kind.data_type_o == DataType::fp32;
   problem.sinks = wide_output && dice.one_of(3);
   if (dice.one_of(3)) problem.output_scale = kind.data_type_o == DataType::e4m3 ? 0.25 : 3.0;
-  // Weights that are rounded to bf16 leave 2^-9 of the largest V, which is not to be more than a step of an
-  // output of e4m3 near 0, 2^-9 as well.
+  // Weights that are rounded to bf16 leave 2^-9 of the largest V, which is not to be more than a
+  // step of an output of e4m3 near 0, 2^-9 as well.
   if (kind.data_type_o == DataType::e4m3 && kind.data_type_k == DataType::bf16) problem.output_scale = 0.125;
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
   return problem;

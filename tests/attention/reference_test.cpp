@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kDim = 8;
 
-// One sequence, one head, pages of 2 tokens, and all but the first one or two elements of a row zero: small
-// enough for a pencil.
+// One sequence, one head, pages of 2 tokens, and all but the first one or two elements of a row
+// zero: small enough for a pencil.
 AttentionProblem tiny() {
   AttentionProblem problem;
   problem.head_dim_qk = problem.head_dim_v = kDim;

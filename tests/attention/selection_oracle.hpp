@@ -16,8 +16,9 @@ struct OracleAnswer {
   std::array<std::int64_t, 3> grid = {0, 0, 0};
 };
 
-// The rules once more, without an index, encodings or the module's own arithmetic: every question is put to
-// every row. Serves tables of family and specific targets, default policies and no occupancy oracle.
+// The rules once more, without an index, encodings or the module's own arithmetic: every question
+// is put to every row. Serves tables of family and specific targets, default policies and no
+// occupancy oracle.
 std::optional<OracleAnswer> brute_force_select(const AttentionProblem& problem, const DeviceFacts& device,
                                                const KernelRows& rows);
 

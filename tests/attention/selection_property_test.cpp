@@ -59,7 +59,8 @@ class Generator {
     return p;
   }
 
-  // Rows near the family: each field is right most of the time, and the rules' variables are random.
+  // Rows near the family: each field is right most of the time, and the rules' variables are
+  // random.
   std::vector<KernelRow> table(const AttentionProblem& p) {
     std::vector<KernelRow> rows;
     const std::uint64_t count = below(4) == 0 ? below(3) : 4 + below(44);

@@ -71,7 +71,8 @@ const std::vector<Probe> kProbes8 = {
     {64, 2, 8, 1167.4}, {32, 2, 16, 1034.2}, {16, 2, 32, 878.1}, {8, 2, 64, 768.0}};
 const std::vector<Probe> kProbes9 = {{16, 8, 64, 1669.1}, {8, 6, 144, 1536.0}};
 
-// The nine worked examples that are published with the rules: 148 SMs, every kernel assumed to exist.
+// The nine worked examples that are published with the rules: 148 SMs, every kernel assumed to
+// exist.
 std::vector<Example> worked_examples() {
   using test::generation;
   return {
@@ -285,7 +286,8 @@ TEST_CASE("clusters that do not fit at once fall back to global memory, once") {
   CHECK(asked == 1);
   policy.maximum_active_clusters = [](const KernelRow&, std::uint32_t) { return 8U; };
   CHECK(must_select(problem, index, policy).kernel.selector.multi_ctas_kv_mode == kCga);
-  // Without a row to fall back to, several waves of clusters are slower; none at all cannot be launched.
+  // Without a row to fall back to, several waves of clusters are slower; none at all cannot be
+  // launched.
   std::vector<KernelRow> only_cga = test::rows_for(problem);
   only_cga.erase(std::remove_if(only_cga.begin(), only_cga.end(),
                                 [](const KernelRow& row) { return row.selector.multi_ctas_kv_mode != kCga; }),

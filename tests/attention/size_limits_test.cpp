@@ -40,8 +40,8 @@ class HugeProblems {
     return values.begin()[below(values.size())];
   }
 
-  // Any magnitude up to `most` is as likely; powers of two, their neighbours and the limit itself are
-  // frequent.
+  // Any magnitude up to `most` is as likely; powers of two, their neighbours and the limit itself
+  // are frequent.
   std::uint32_t size(std::uint32_t most) {
     if (one_in(8)) return most;
     const auto bits = static_cast<unsigned>(std::bit_width(most));
@@ -153,7 +153,8 @@ std::vector<NeededTensor> needed(const AttentionProblem& p, const WorkspaceSizes
   return all;
 }
 
-// Whether the tensors that are exactly as large as needed are taken, and each that lacks a byte is not.
+// Whether the tensors that are exactly as large as needed are taken, and each that lacks a byte is
+// not.
 bool checks_are_exact(const AttentionPlan& plan) {
   const AttentionProblem& problem = plan.request.problem;
   // In one pool K is V, and a pool that lacks a byte is told by the other's name.

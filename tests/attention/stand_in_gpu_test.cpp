@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch of a published kernel says, held against float64 by a kernel that takes the same argument:
-// tensor maps, page tables, lengths, offsets, scales, sinks, windows, statistics, counters. Needs a GPU
-// of 9.0 and NVRTC.
+// What a launch of a published kernel says, held against float64 by a kernel that takes the same
+// argument: tensor maps, page tables, lengths, offsets, scales, sinks, windows, statistics,
+// counters. Needs a GPU of 9.0 and NVRTC.
 #include "attention/stand_in/stand_in_home.hpp"
 #include "attention/stand_in/stand_in_rows.hpp"
 #include "support/compiler_search.hpp"

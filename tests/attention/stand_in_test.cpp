@@ -22,9 +22,9 @@ namespace {
 using test::ok;
 using test::StandInCase;
 
-// The sizes of a kernel's parameters, EIATTR_KPARAM_INFO of its attributes. What EIATTR_CBANK_PARAM_SIZE says
-// is 1392 here: parameters of sm_90 begin 16 bytes behind a multiple of 128, and tensor maps are aligned to
-// it.
+// The sizes of a kernel's parameters, EIATTR_KPARAM_INFO of its attributes. What
+// EIATTR_CBANK_PARAM_SIZE says is 1392 here: parameters of sm_90 begin 16 bytes behind a multiple
+// of 128, and tensor maps are aligned to it.
 std::vector<std::uint32_t> parameter_bytes(const Bytes& image, const std::string& function) {
   const ElfImage elf = ok(ElfImage::parse(image));
   const ElfSection* section = elf.find_section(".nv.info." + function);

@@ -51,8 +51,8 @@ TEST_CASE("The model is within a quarter of what was measured") {
   }
 }
 
-// The same device, 16 sequences of 4096 tokens; head dims 64, 128 and, of twice the heads of Q, 256, two
-// stages of 64 KiB and less.
+// The same device, 16 sequences of 4096 tokens; head dims 64, 128 and, of twice the heads of Q,
+// 256, two stages of 64 KiB and less.
 TEST_CASE("Elements of eight bits are split where that was faster, of every length of a row") {
   struct Row {
     std::uint32_t row_bytes;
@@ -79,7 +79,8 @@ TEST_CASE("Elements of eight bits are split where that was faster, of every leng
   }
 }
 
-// KV of e4m3, 8192 tokens, 64 sequences, 8 KV heads: an H200's times of tiles and numbers of blocks.
+// KV of e4m3, 8192 tokens, 64 sequences, 8 KV heads: an H200's times of tiles and numbers of
+// blocks.
 TEST_CASE("What is multiplied from registers has rates of its own, and is faster with more blocks") {
   struct Row {
     std::uint32_t row_bytes;
@@ -107,7 +108,8 @@ TEST_CASE("What is multiplied from registers has rates of its own, and is faster
   }
 }
 
-// KV of e4m3, 16384 tokens, 40 sequences, 8 KV heads: an H200's times of several tiles and numbers of blocks.
+// KV of e4m3, 16384 tokens, 40 sequences, 8 KV heads: an H200's times of several tiles and numbers
+// of blocks.
 TEST_CASE(
     "Blocks that are not as many for each multiprocessor, and warps that share its quarters, are waited "
     "for") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of 64 rows by the products of warpgroups, through plan, bind and run. Needs a GPU of 9.0 and NVRTC.
+// Tiles of 64 rows by the products of warpgroups, through plan, bind and run. Needs a GPU of 9.0
+// and NVRTC.
 #include "decode_gpu_fixture.hpp"
 
 #include <cmath>

@@ -88,8 +88,8 @@ TEST_CASE("Head dim 512 agrees with windows, masks, sinks, soft caps, page table
   check([](P& p) { p.data_type_o = DataType::e4m3; });
 }
 
-// A later tile's window begins in the middle of a step, so that what a block takes of it must still end where
-// the next block's part begins.
+// A later tile's window begins in the middle of a step, so that what a block takes of it must still
+// end where the next block's part begins.
 TEST_CASE("Windows of several tiles agree where blocks share a tile, in steps of every size") {
   const auto gpu = portable_gpu();
   if (!gpu) return;

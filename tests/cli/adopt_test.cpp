@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kHelper = "AOMA6WBTAY4J6E5S73OL2YVRJRIDH6EAYOZONAFMOR76CCMGTORA";
 
-// The recorded cache of Triton 3.9.0, for 9.0 and 8.0, and a library beside it that runs on the host.
+// The recorded cache of Triton 3.9.0, for 9.0 and 8.0, and a library beside it that runs on the
+// host.
 struct TritonCache {
   Sandbox sandbox;
   TritonCache() {

@@ -142,7 +142,8 @@ TEST_CASE("help is one document with json, as the version is") {
 
 namespace {
 
-// "--name" and "-n" of every option that a verb's help lists. What follows the options are examples.
+// "--name" and "-n" of every option that a verb's help lists. What follows the options are
+// examples.
 std::set<std::string> options_of(const std::string& help) {
   std::set<std::string> options;
   std::istringstream lines(help);

@@ -15,7 +15,8 @@ std::string make_bundle(const Sandbox& sandbox, const std::vector<Cubin>& cubins
   return sandbox.path("b.bundle");
 }
 
-// The bundle of another channel, whose name has the same length, with the checksum that goes with it.
+// The bundle of another channel, whose name has the same length, with the checksum that goes with
+// it.
 void rename_bundle(const Sandbox& sandbox, const std::string& from, const std::string& to) {
   constexpr std::size_t kChannel = 16;
   std::string bytes = sandbox.read("b.bundle");

@@ -113,7 +113,8 @@ TEST_CASE("one node compiles and another takes that from the cache, if it lists 
   CHECK(not_there["caches"][0]["found"] == false);
   CHECK(build_on(reader, {"--policy", reader.path("policy.json")}).json()["results"][0]["source"] ==
         "registry");
-  // Another key is no reason to take it, offline nobody is asked, and a key without a cache is a slip.
+  // Another key is no reason to take it, offline nobody is asked, and a key without a cache is a
+  // slip.
   stranger.write(
       "policy.json",
       R"({"default": {"trusted_keys": [")" +

@@ -14,8 +14,8 @@ using namespace cubinet::test;
 
 namespace {
 
-// Of the made-up folder's kernels: decode of e4m3, pages of 16 for the family and for 10.3, of 32 for the
-// family alone.
+// Of the made-up folder's kernels: decode of e4m3, pages of 16 for the family and for 10.3, of 32
+// for the family alone.
 const char* const kProblems =
     "# a fleet's shapes\n"
     "\n"

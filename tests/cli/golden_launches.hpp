@@ -13,7 +13,8 @@
 
 namespace cubinet::test {
 
-// A recorded launch (goldens/README.md): the problem as the tool's options say it, and what was handed over.
+// A recorded launch (goldens/README.md): the problem as the tool's options say it, and what was
+// handed over.
 struct GoldenLaunch {
   std::string id;
   cli::AttentionArguments arguments;
@@ -26,7 +27,8 @@ std::vector<GoldenLaunch> golden_launches(const std::string& name);
 // Where they lie: CUBINET_TEST_GOLDENS, or the source tree that was built.
 std::string goldens_folder();
 
-// The rows of a version's metadata header as `select --table` gives them, with the pin of the real header.
+// The rows of a version's metadata header as `select --table` gives them, with the pin of the real
+// header.
 AvailableKernels golden_kernels(const std::string& version, ComputeCapability device);
 
 }  // namespace cubinet::test

@@ -130,9 +130,9 @@ TEST_CASE("an interrupted import ends by the signal, and the next one goes on") 
     folder.add({name, published_image(name, {10, 0, TargetKind::family})});
   }
   folder.write_cubins();
-  // Of three chunks of 256 files the second takes its time: no signal comes too late to spare the third, and
-  // it may come before the second is begun. What follows the last section is no part of an ELF: the files are
-  // cubins all the same.
+  // Of three chunks of 256 files the second takes its time: no signal comes too late to spare the
+  // third, and it may come before the second is begun. What follows the last section is no part of
+  // an ELF: the files are cubins all the same.
   for (int i = 1300; i < 1400; i += 12)
     fs::resize_file(folder / ("kernel_" + std::to_string(i) + ".cubin"), std::uintmax_t{60} << 20);
   let_files_settle();

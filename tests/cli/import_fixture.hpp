@@ -10,8 +10,8 @@
 
 namespace cubinet::test {
 
-// Makes the sandbox's home know a folder of two published kernels: an attention row, and a GEMM found by
-// name.
+// Makes the sandbox's home know a folder of two published kernels: an attention row, and a GEMM
+// found by name.
 inline void import_two_kernels(const Sandbox& sandbox, const std::string& name, char pin,
                                const std::string& version) {
   ArtifactImport import;

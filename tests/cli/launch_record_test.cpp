@@ -63,7 +63,8 @@ Outcome compare(const std::string& name, const std::string& version, DeviceFacts
     options.starts_early = golden.starts_early;
     const auto plan = problem ? plan_attention(*problem, device, kernels, *backends, options)
                               : Result<AttentionPlan>(problem.error());
-    // Where their launcher refuses or crashes, ours answers or declines: what it says must not fail.
+    // Where their launcher refuses or crashes, ours answers or declines: what it says must not
+    // fail.
     if (plan && plan->launchable()) {
       const auto tensors = made_up_tensors(*plan, {});
       REQUIRE(tensors);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool is killed at any time, over and over, on one home: what it said to have done is done, nothing
-// wrong is served, no list lacks what is there, and a bundle that was being pulled is whole or not there.
-// scripts/campaign.sh has it killed 10000 times.
+// The tool is killed at any time, over and over, on one home: what it said to have done is done,
+// nothing wrong is served, no list lacks what is there, and a bundle that was being pulled is whole
+// or not there. scripts/campaign.sh has it killed 10000 times.
 #include "artifacts/published_folder.hpp"
 #include "support/counted.hpp"
 #include "support/fake_cubin.hpp"

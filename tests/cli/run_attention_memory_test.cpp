@@ -10,7 +10,8 @@
 
 using namespace cubinet::test;
 
-// More than any address space has, in few pages of many heads: what takes the time is to number the pages.
+// More than any address space has, in few pages of many heads: what takes the time is to number the
+// pages.
 TEST_CASE("a problem that does not fit into the memory is told with what it takes") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("it would fill the memory of a GPU first");
   const Sandbox sandbox;

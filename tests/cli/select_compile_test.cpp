@@ -67,8 +67,8 @@ std::vector<SelectCase> select_cases() {
       {"--batch 4 --kv-len 8192 --heads-q 64 --heads-kv 8 --soft-cap 30", capped}};
 }
 
-// Makes the home know rows for these problems on several targets. Those with an argument layout can be
-// launched.
+// Makes the home know rows for these problems on several targets. Those with an argument layout can
+// be launched.
 void import_rows(const Sandbox& sandbox, const std::vector<SelectCase>& cases, const std::string& layout) {
   ArtifactImport import;
   import.folder = sandbox / "published";
@@ -102,7 +102,8 @@ void import_rows(const Sandbox& sandbox, const std::vector<SelectCase>& cases, c
   ok(ok(Home::open(home))->imports().publish(import));
 }
 
-// Checks that `select` names the plan that `run` would launch, and returns the backend; "" if none serves.
+// Checks that `select` names the plan that `run` would launch, and returns the backend; "" if none
+// serves.
 std::string check_selected(const Sandbox& sandbox, const Session& session, const SelectCase& one,
                            const std::string& device, std::uint32_t sm_count) {
   const auto document =

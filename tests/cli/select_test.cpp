@@ -120,7 +120,8 @@ TEST_CASE("select follows the rules at their edges") {
   const Example examples[] = {
       // One head a KV head: 32 CTAs, four splits each fill the device.
       {"--batch 1 --kv-len 4096 --heads-q 32", "swaps 8 128 cga static 4 4x32x1 4 2", ""},
-      // A group of 256: two CTAs for its heads, one token a tile, and nothing that the model could compare.
+      // A group of 256: two CTAs for its heads, one token a tile, and nothing that the model could
+      // compare.
       {"--batch 4 --q-len 3 --kv-len 4096 --heads-q 256 --heads-kv 1",
        "keeps 128 128 gmem static 6 18x2x4 1 1", ""},
       // A group of 128 leaves the largest tile alone: 2 tokens, 1 split of 256 tokens.
@@ -145,8 +146,8 @@ TEST_CASE("select follows the rules at their edges") {
       // Head dim 256: one CTA has all columns of V.
       {"--batch 8 --kv-len 8192 --heads-q 16 --heads-kv 8 --head-dim-qk 256",
        "swaps 8 256 cga static 2 2x8x8 2 2", ""},
-      // Latent attention: swaps while the CTAs are few, and the columns of V divided while the device is not
-      // full.
+      // Latent attention: swaps while the CTAs are few, and the columns of V divided while the
+      // device is not full.
       {"--op mla-decode --batch 1 --kv-len 4096 --heads-q 128", "swaps 16 128 gmem static 4 4x32x1 1 2", ""},
       {"--op mla-decode --batch 1 --kv-len 32768 --heads-q 128",
        "keeps 64 256 pair gmem_separate static 74 148x1x1 2 1", ""},

@@ -101,7 +101,8 @@ class Reader {
   std::string& text_;
 };
 
-// Sends the interrupts whose time has come; gives the milliseconds to the next one, -1 where none is left.
+// Sends the interrupts whose time has come; gives the milliseconds to the next one, -1 where none
+// is left.
 class Interrupts {
  public:
   Interrupts(pid_t child, const ToolSetting& setting)

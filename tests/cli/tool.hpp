@@ -25,8 +25,8 @@ struct ToolResult {
 };
 
 struct ToolSetting {
-  // Besides PATH, the sanitizers' options and CUDA_HOME (cuda_root()): nothing of the user's reaches the
-  // tool.
+  // Besides PATH, the sanitizers' options and CUDA_HOME (cuda_root()): nothing of the user's
+  // reaches the tool.
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<unsigned> user;  // run as this user; needs root
   bool stderr_is_terminal = false;

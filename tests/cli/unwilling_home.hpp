@@ -10,9 +10,9 @@
 
 namespace cubinet::test {
 
-// The tool as a user without privileges runs it in a sandbox that is open to all; nullopt where that cannot
-// be tried: it needs root, and a build folder and the NVRTC fetched into it may lie where only their owner
-// looks.
+// The tool as a user without privileges runs it in a sandbox that is open to all; nullopt where
+// that cannot be tried: it needs root, and a build folder and the NVRTC fetched into it may lie
+// where only their owner looks.
 inline std::optional<ToolSetting> as_nobody(const Sandbox& sandbox) {
   if (::geteuid() != 0) return std::nullopt;
   std::filesystem::permissions(sandbox / "", std::filesystem::perms::all);
@@ -55,7 +55,8 @@ inline int warnings_in(const std::string& err) {
   return count;
 }
 
-// A file system of its own at the sandbox's home, in which a home was made before the rest was filled up.
+// A file system of its own at the sandbox's home, in which a home was made before the rest was
+// filled up.
 class FullHome {
  public:
   explicit FullHome(const Sandbox& sandbox) : home_(sandbox.home()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports under faults: every call that durability depends on fails, or ends the process, one after the
-// other. The old import or the new one is there afterwards, whole, and the next attempt succeeds.
+// Imports under faults: every call that durability depends on fails, or ends the process, one after
+// the other. The old import or the new one is there afterwards, whole, and the next attempt
+// succeeds.
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/faulty_home.hpp"
 #include "support/ok.hpp"

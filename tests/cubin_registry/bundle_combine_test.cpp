@@ -128,8 +128,8 @@ TEST_CASE("a bundle changes its profile by being combined") {
   CHECK(read_file(fixture.folder / "combined") == read_file(fixture.folder / "plain"));
 }
 
-// The bundle with an image's frame exchanged for one of the same size that is no frame, every digest made
-// good.
+// The bundle with an image's frame exchanged for one of the same size that is no frame, every
+// digest made good.
 void spoil_first_frame(const fs::path& path) {
   const auto bundle = ok(Bundle::open(path));
   const BundlePack& pack = bundle->pack();

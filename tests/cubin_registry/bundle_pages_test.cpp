@@ -49,7 +49,8 @@ TEST_CASE("a page of records whose ends lie about it is damaged, and never read 
       damaged[i] ^= static_cast<std::byte>(1U << bit);
       const auto checked =
           check_page(BundleTable::records, damaged, number_of(BundleTable::records, page, 0));
-      // A hash that still ascends is for whoever decodes the record to compare, and so is where two meet.
+      // A hash that still ascends is for whoever decodes the record to compare, and so is where two
+      // meet.
       const bool second_hash = i >= 16 && i < 24;
       const bool where_they_meet = i == 12 && bit == 0;
       if (!second_hash && !where_they_meet) CHECK_FALSE(checked);

@@ -12,8 +12,8 @@
 namespace cubinet::test {
 namespace {
 
-// A bundle whose every digest is right and whose parts contradict each other, as somebody writes it who
-// means to deceive.
+// A bundle whose every digest is right and whose parts contradict each other, as somebody writes it
+// who means to deceive.
 struct Parts {
   CubinRecords records;
   std::vector<BundleImage> images;
@@ -176,7 +176,8 @@ TEST_CASE("records of one kernel that lie on two pages, of which one is read, ar
 
 TEST_CASE("pages on more branches than they need are found") {
   const auto report = verified(good_parts(), [](BundleIndex& index) {
-    // Branches to no pages cannot be written: the page of keys gets a branch for each half of its entries.
+    // Branches to no pages cannot be written: the page of keys gets a branch for each half of its
+    // entries.
     const Bytes keys = index.pages[4];
     REQUIRE(keys.size() == 48);
     std::vector<BundlePage> halves;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No machine can be switched off here, so the calls are watched that a file's survival depends on: content
-// synced before its name, the name before what refers to it.
+// No machine can be switched off here, so the calls are watched that a file's survival depends on:
+// content synced before its name, the name before what refers to it.
 #include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/fault_injection.hpp"

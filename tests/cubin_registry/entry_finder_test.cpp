@@ -7,7 +7,8 @@
 namespace cubinet::test {
 namespace {
 
-// A table of keys on pages of four entries, of which each number has two, and its branches of three pages.
+// A table of keys on pages of four entries, of which each number has two, and its branches of three
+// pages.
 struct FinderFixture {
   std::shared_ptr<MemorySource> source;
   std::shared_ptr<const BundlePack> pack;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making room while calls fail, processes are killed and others publish and use: what is recent or pinned is
-// never lost, no list lacks what is there, and nothing is half gone.
+// Making room while calls fail, processes are killed and others publish and use: what is recent or
+// pinned is never lost, no list lacks what is there, and nothing is half gone.
 #include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/faulty_home.hpp"
 #include "support/ok.hpp"
@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr SweepOptions kEverything{false, SizeLimit{0, 0}, false};
 
-// One build that was published today, two long ago, one of them with its image under two records, and one
-// that is pinned.
+// One build that was published today, two long ago, one of them with its image under two records,
+// and one that is pinned.
 struct CrowdedHome : FaultyHome {
   Cubin recent = cubin_of(1);
   std::vector<Cubin> old = {cubin_of(2), cubin_of(3), cubin_of(3, "another build")};
@@ -133,7 +133,8 @@ TEST_CASE("a process killed while it makes room, pins and sets a limit leaves no
       [&] { faulty.expect_whole(); });
 }
 
-// What servers of a fleet do that share a home, until the file `stop` is there. The number of wrong answers.
+// What servers of a fleet do that share a home, until the file `stop` is there. The number of wrong
+// answers.
 int publish_and_use(const HomeFixture& home, const HomeOptions& options, unsigned seed,
                     const fs::path& stop) {
   std::mt19937 random(seed);

@@ -12,15 +12,15 @@
 
 namespace cubinet::test {
 
-// Decides at every call that durability depends on, of FileSystem and of SQLite's VFS alike, whether it goes
-// through.
+// Decides at every call that durability depends on, of FileSystem and of SQLite's VFS alike,
+// whether it goes through.
 class FaultPlan {
  public:
   // death: of a write half the bytes are there then. death_unwritten: none are. error_at_random: of
   // set_random().
   enum class Kind { none, error_once, error_from_then_on, error_at_random, death, death_unwritten };
-  // The faults that a plan counts up to. A process that dies in a call that changes nothing has died before
-  // the next one that does.
+  // The faults that a plan counts up to. A process that dies in a call that changes nothing has
+  // died before the next one that does.
   enum class Counts { all, of_sqlite };
   struct Call {
     bool of_sqlite = false;
@@ -28,7 +28,8 @@ class FaultPlan {
     bool syncs = false;
   };
 
-  // The `at`-th call (from 1) fails with `error_number`, or ends the process before it is carried out.
+  // The `at`-th call (from 1) fails with `error_number`, or ends the process before it is carried
+  // out.
   void set(Kind kind, unsigned at, int error_number = ENOSPC, Counts counts = Counts::all);
   // One of so many calls fails, by chance.
   void set_random(unsigned seed, unsigned one_of, int error_number = EIO);
@@ -39,7 +40,8 @@ class FaultPlan {
   // 0 when the call goes through, otherwise the errno it fails with. May not return.
   int before_call(Call call);
   bool reached() const { return reached_; }
-  // The write that follows is the call that ends the process: half of its bytes are to be written before.
+  // The write that follows is the call that ends the process: half of its bytes are to be written
+  // before.
   bool dies_writing();
 
  private:
@@ -57,16 +59,17 @@ class FaultPlan {
   std::function<void(Call)> watcher_;
 };
 
-// The statuses with which a process ends that a FaultPlan has ended: in a write, or in another call.
+// The statuses with which a process ends that a FaultPlan has ended: in a write, or in another
+// call.
 inline constexpr int kDied = 86;
 inline constexpr int kDiedWriting = 87;
 
-// The operating system's files, every call of which asks the plan first. Durability is not what is tested
-// here, and a real fsync takes milliseconds: those that succeed do nothing.
+// The operating system's files, every call of which asks the plan first. Durability is not what is
+// tested here, and a real fsync takes milliseconds: those that succeed do nothing.
 std::shared_ptr<FileSystem> faulty_file_system(std::shared_ptr<FaultPlan> plan);
 
-// Makes SQLite's default VFS ask the plan before each open, read, write, truncate, sync, delete and lock.
-// Restored by destruction. One at a time.
+// Makes SQLite's default VFS ask the plan before each open, read, write, truncate, sync, delete and
+// lock. Restored by destruction. One at a time.
 class FaultyVfs {
  public:
   explicit FaultyVfs(std::shared_ptr<FaultPlan> plan);
@@ -75,8 +78,8 @@ class FaultyVfs {
   FaultyVfs& operator=(const FaultyVfs&) = delete;
 };
 
-// Runs `body` in a forked child and gives its exit status, 128 + signal for one that was killed. A test that
-// fails in the child has to return another status than 0.
+// Runs `body` in a forked child and gives its exit status, 128 + signal for one that was killed. A
+// test that fails in the child has to return another status than 0.
 int in_child(const std::function<int()>& body);
 
 // fork and ThreadSanitizer do not go together.

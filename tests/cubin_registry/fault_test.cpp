@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that durability depends on is made to fail, one after the other, until an operation goes through
-// without meeting a fault: nothing that was there is lost or called damaged, nothing wrong is served, and the
-// next attempt succeeds.
+// Every call that durability depends on is made to fail, one after the other, until an operation
+// goes through without meeting a fault: nothing that was there is lost or called damaged, nothing
+// wrong is served, and the next attempt succeeds.
 #include "cubin_registry/faulty_home.hpp"
 #include "support/skip.hpp"
 
@@ -139,7 +139,8 @@ TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call" * doc
         expect_findings(0);
       });
   const auto verify = [](Home& registry) { static_cast<void>(registry.verify()); };
-  // With findings and without locks it waits a moment for every fault: there the first error is the only one.
+  // With findings and without locks it waits a moment for every fault: there the first error is the
+  // only one.
   for_every_fault(
       faulty, verify, [&] { expect_findings(1); }, kErrorsOnce);
   faulty.prepare(cubin);

@@ -89,9 +89,10 @@ inline constexpr std::array<FaultCase, 4> kFaultCases = {
      {FaultPlan::Kind::error_from_then_on, ENOSPC, FaultPlan::Counts::of_sqlite}}};
 inline constexpr std::span<const FaultCase> kErrorsOnce = std::span(kFaultCases).first(2);
 
-// Runs `operation` with a fault at its first, second, ... call (at one of three, that is, see one_of_each),
-// in each of the ways that calls fail, on a fresh home each time that is opened without one, and `check`
-// after it. About the number of calls where each fails once: none less, two more at most.
+// Runs `operation` with a fault at its first, second, ... call (at one of three, that is, see
+// one_of_each), in each of the ways that calls fail, on a fresh home each time that is opened
+// without one, and `check` after it. About the number of calls where each fails once: none less,
+// two more at most.
 inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Home&)>& operation,
                                 const std::function<void()>& check,
                                 std::span<const FaultCase> cases = kFaultCases) {
@@ -119,8 +120,8 @@ inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Hom
   return most;
 }
 
-// The process is ended at each call that changes something: before it is carried out, and a write also when
-// half its bytes are there.
+// The process is ended at each call that changes something: before it is carried out, and a write
+// also when half its bytes are there.
 inline void kill_everywhere(FaultyHome& faulty, const std::function<void(Home&)>& operation,
                             const std::function<void()>& check) {
   const auto end_at = [&](FaultPlan::Kind kind, unsigned at) {

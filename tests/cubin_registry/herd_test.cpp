@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 constexpr int kThreads = 16;
 constexpr int kKernels = 8;
 
-// What the facade does: look, lock, look again, build, publish. Counts wrong answers and builds; a build
-// leaves a line in `builds`, so that those of all processes are counted.
+// What the facade does: look, lock, look again, build, publish. Counts wrong answers and builds; a
+// build leaves a line in `builds`, so that those of all processes are counted.
 int ask_for_everything(Home& registry, const fs::path& builds) {
   std::atomic<int> wrong{0};
   const auto get = [&](int number) {
@@ -127,7 +127,8 @@ TEST_CASE("what sixteen processes publish at once is listed, counted and indexed
   CHECK(home.open()->verify()->findings.empty());
 }
 
-// How large the herd below is. scripts/campaign.sh has a large one, on a machine that does nothing else.
+// How large the herd below is. scripts/campaign.sh has a large one, on a machine that does nothing
+// else.
 struct HerdSize {
   int processes = 8;
   int homes = 1;   // one after the other
@@ -180,8 +181,8 @@ struct HerdMemory {
   Shared* const shared;
 };
 
-// One thread of one process: asks for its kernel in every round, at the moment when all others ask for
-// theirs.
+// One thread of one process: asks for its kernel in every round, at the moment when all others ask
+// for theirs.
 void ask_in_rounds(Home& registry, const HerdSize& herd, HerdMemory& memory, int process, int kernel) {
   for (int round = 0; round < herd.rounds; ++round) {
     const int number = round * kKernels + kernel;

@@ -90,8 +90,8 @@ struct HomeFixture {
     REQUIRE_MESSAGE(registry.has_value(), why_not(registry));
     return *std::move(registry);
   }
-  // A build as a process leaves it that dies, or publishes beside another, before it comes to what its record
-  // takes over.
+  // A build as a process leaves it that dies, or publishes beside another, before it comes to what
+  // its record takes over.
   void leave(const Cubin& cubin) {
     FileStore store(posix_file_system(), HomeLayout(home), log.sink());
     REQUIRE(store.write_image(cubin.record->digest, *cubin.image));

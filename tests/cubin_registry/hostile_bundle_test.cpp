@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small bundles that are made to take much memory or time. Each test bounds the bytes that are read and
-// allocated.
+// Small bundles that are made to take much memory or time. Each test bounds the bytes that are read
+// and allocated.
 #include "bundle/bundle_index.hpp"
 #include "bundle/zstd_frame.hpp"
 #include "cubin_registry/bundle_fixture.hpp"
@@ -21,8 +21,8 @@ std::uint64_t bytes_read(MemorySource& source) {
   return bytes;
 }
 
-// Runs every operation that reads a whole bundle, and a look-up, each on a bundle of its own. Returns how
-// many bytes the most expensive one allocated.
+// Runs every operation that reads a whole bundle, and a look-up, each on a bundle of its own.
+// Returns how many bytes the most expensive one allocated.
 std::uint64_t most_allocated(const Bytes& file, const KernelId& kernel) {
   const std::function<void(Bundle&)> operations[] = {
       [](Bundle& bundle) { CHECK_FALSE(bundle.list()); },

@@ -45,8 +45,8 @@ TEST_CASE("an import read back is the one that was written, whatever its rows sa
   CHECK(*encode_import(import) == *bytes);
 }
 
-// Pins the format: a change of these bytes needs a new version, unless it is a column more, which the table
-// names.
+// Pins the format: a change of these bytes needs a new version, unless it is a column more, which
+// the table names.
 TEST_CASE("the bytes of a small import are those of version 3") {
   ArtifactImport import;
   import.folder = "/published";

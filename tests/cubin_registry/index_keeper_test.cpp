@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index is damaged, replaced, locked and taken away under a registry: every entry is served all the same.
+// The index is damaged, replaced, locked and taken away under a registry: every entry is served all
+// the same.
 #include "local/index_keeper.hpp"
 
 #include "cubin_registry/home_fixture.hpp"

@@ -45,8 +45,8 @@ TEST_CASE("builds of one kernel with several fingerprints are kept side by side,
   auto registry = home.open();
   for (const char* build : {"first", "second", "third"}) {
     REQUIRE(publishes(*registry, cubin_of(64, build)));
-    // Age is the record file's, and a kernel's file times tick every 10 ms at most: two publications in one
-    // tick are equally old.
+    // Age is the record file's, and a kernel's file times tick every 10 ms at most: two
+    // publications in one tick are equally old.
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
   }
   const auto found = registry->find(cubin_of(64).record->identity.kernel());
@@ -56,8 +56,9 @@ TEST_CASE("builds of one kernel with several fingerprints are kept side by side,
   CHECK(registry->find_key(cubin_of(64).record->identity.key())->size() == 3);
 }
 
-// XXH3 multiplies pairs of 64-bit words of the input, each xored with a word of a secret that everybody
-// knows: an input word equal to its secret makes a factor zero, and the other factor free.
+// XXH3 multiplies pairs of 64-bit words of the input, each xored with a word of a secret that
+// everybody knows: an input word equal to its secret makes a factor zero, and the other factor
+// free.
 KernelIdentity colliding_identity(char free_byte) {
   constexpr std::size_t kPrefix = 4 + 2 + 1 + 4 + 1 + 4 + 4 + 1 + 1 + 4;  // before the text's first byte
   constexpr std::size_t kBlock = (kPrefix + 15) / 16;

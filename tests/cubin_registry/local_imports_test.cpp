@@ -81,8 +81,8 @@ TEST_CASE("what is removed is gone from the list and the table, and its images w
   CHECK(fs::exists(fixture.second.path / fixture.second.content.files[0].name));
 }
 
-// Two imports of one folder, as a publish leaves them that was ended before it removed the first: number 1,
-// which 2 hides.
+// Two imports of one folder, as a publish leaves them that was ended before it removed the first:
+// number 1, which 2 hides.
 struct LeftImports : HomeFixture {
   ArtifactFolder older{folder / "published", 0, 2, ArtifactPlacement::copied};
   ArtifactFolder newer{folder / "published", 0, 3, ArtifactPlacement::copied};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory is exhausted at every place in turn, SQLite's and ours: nothing is called damaged, and the same home
-// answers right afterwards.
+// Memory is exhausted at every place in turn, SQLite's and ours: nothing is called damaged, and the
+// same home answers right afterwards.
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/faulty_home.hpp"
 #include "support/allocation_count.hpp"
@@ -16,8 +16,8 @@
 namespace cubinet::test {
 namespace {
 
-// SQLite's memory, of which the n-th allocation fails, once or with all that follow. One at a time, while no
-// database is open.
+// SQLite's memory, of which the n-th allocation fails, once or with all that follow. One at a time,
+// while no database is open.
 class FaultyMemory {
  public:
   FaultyMemory() {
@@ -112,8 +112,8 @@ void settle(const std::filesystem::path& home) {
   }
 }
 
-// Asks a home that was just opened for `operation`, with its first, second, ... allocation failing (one of
-// three), and then the same home for `check`.
+// Asks a home that was just opened for `operation`, with its first, second, ... allocation failing
+// (one of three), and then the same home for `check`.
 void for_every_allocation(FaultyHome& faulty, const std::function<void(Home&)>& operation,
                           const std::function<void(Home&)>& check) {
   const Sampling sampling = one_of_each(3);

@@ -9,8 +9,8 @@
 
 namespace cubinet::test {
 
-// Makes an index what a later build would: of schema version 99, with a column more, and a checksum that says
-// so.
+// Makes an index what a later build would: of schema version 99, with a column more, and a checksum
+// that says so.
 inline void make_newer_schema(sqlite3* connection) {
   const auto execute = [&](const std::string& sql) {
     REQUIRE(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);

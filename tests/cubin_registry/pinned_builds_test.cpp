@@ -77,7 +77,8 @@ TEST_CASE("a home prefers the builds of the pinned manifest for as long as the p
   CHECK_FALSE(prefers(*home, 1));
   pin(*home, std::nullopt);
   CHECK_FALSE(prefers(*home, 3));
-  CHECK_FALSE(std::filesystem::exists(HomeLayout(fixture.home).pinned_builds(sha256(as_bytes(kPinnedPlace)))));
+  CHECK_FALSE(
+      std::filesystem::exists(HomeLayout(fixture.home).pinned_builds(sha256(as_bytes(kPinnedPlace)))));
 }
 
 TEST_CASE("rows are another object after a pin, since another build may be chosen") {

@@ -109,7 +109,8 @@ struct Node {
   Bytes written = {};
 };
 
-// What happens to the names of one folder at once: names and what they are from then on, if anything.
+// What happens to the names of one folder at once: names and what they are from then on, if
+// anything.
 using Change = std::vector<std::pair<std::string, std::optional<std::size_t>>>;
 
 struct Names {

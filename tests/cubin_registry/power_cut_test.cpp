@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Power that goes between any two changes of a home's files: what was said to be published is there
-// afterwards, what was said to be removed is not, nothing wrong is served, and no list is without an entry.
+// afterwards, what was said to be removed is not, nothing wrong is served, and no list is without
+// an entry.
 #include "cubin_registry/power_cut.hpp"
 
 #include "cubin_registry/aged_home.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations by chance in a home of which calls fail by chance, several of one operation too: what was said
-// to be published is there, what was said to be removed is not, nothing wrong is served, and nothing is
-// called damaged.
+// Operations by chance in a home of which calls fail by chance, several of one operation too: what
+// was said to be published is there, what was said to be removed is not, nothing wrong is served,
+// and nothing is called damaged.
 #include "cubin_registry/faulty_home.hpp"
 
 #include <cstdlib>
@@ -105,8 +105,8 @@ TEST_CASE("operations by chance survive faults by chance" * doctest::test_suite(
     CHECK(registry->list()->size() == served);
     CHECK(registry->sweep());
     CHECK(registry->verify()->findings.empty());
-    // An index that was torn, by a write and its undoing that both fail, is made anew; no entry is called
-    // damaged.
+    // An index that was torn, by a write and its undoing that both fail, is made anew; no entry is
+    // called damaged.
     for (const auto& entry : std::filesystem::directory_iterator(faulty.home.home / "quarantine"))
       CHECK(entry.path().filename().string().starts_with("index.sqlite"));
   }

@@ -11,9 +11,9 @@
 
 namespace cubinet::test {
 
-// What bazel-remote lets in and gives out over HTTP, as far as its rules go: below cas/ what has the digest
-// that it is named by, below ac/ an ActionResult with relative paths, to which it adds who sent it, and which
-// it has only for as long as it has what that names.
+// What bazel-remote lets in and gives out over HTTP, as far as its rules go: below cas/ what has
+// the digest that it is named by, below ac/ an ActionResult with relative paths, to which it adds
+// who sent it, and which it has only for as long as it has what that names.
 class BazelCache {
  public:
   BazelCache() : server_([this](const ReceivedRequest& request, std::size_t) { return answer(request); }) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of libcurl that can fail is made to, once and from then on, in all that asks servers: nothing
-// wrong arrives anywhere, nothing that libcurl gave is kept, and the next attempt goes through.
+// Every call of libcurl that can fail is made to, once and from then on, in all that asks servers:
+// nothing wrong arrives anywhere, nothing that libcurl gave is kept, and the next attempt goes
+// through.
 #include "served_bundle.hpp"
 #include "support/every_curl_call.hpp"
 #include "support/server_process.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many nodes start at once and take a few kernels each of one bundle, through a proxy that spoils two answers
-// of five: all of them have their kernels in the end, none has a wrong byte, and the server has hardly sent
-// more than where nothing is spoilt. scripts/campaign.sh has 4000 of them.
+// Many nodes start at once and take a few kernels each of one bundle, through a proxy that spoils
+// two answers of five: all of them have their kernels in the end, none has a wrong byte, and the
+// server has hardly sent more than where nothing is spoilt. scripts/campaign.sh has 4000 of them.
 #include "servers.hpp"
 #include "support/counted.hpp"
 #include "support/fake_cubin.hpp"
@@ -67,9 +67,9 @@ struct Fleet {
   std::vector<Cubin> cubins;
 };
 
-// What a node does: the channel, the manifest and the root, then the pages and frames of its kernels. What
-// fails is asked for again by whoever needs it, and what is here already is not. False: it has not all of it,
-// or wrong bytes.
+// What a node does: the channel, the manifest and the root, then the pages and frames of its
+// kernels. What fails is asked for again by whoever needs it, and what is here already is not.
+// False: it has not all of it, or wrong bytes.
 bool take_kernels(const Fleet& fleet, const std::shared_ptr<ContentServer>& server, int node) {
   const auto try_often = [](const auto& operation) {
     auto result = operation();
@@ -147,8 +147,8 @@ TEST_CASE(
   test::counted(static_cast<std::size_t>(sent * 1000 / ideal),
                 "thousandths of the ideal bytes sent by the origin");
 
-  // The first mirror is dead: nobody listens. Alone it is an answer within moments, before another it is
-  // passed over.
+  // The first mirror is dead: nobody listens. Alone it is an answer within moments, before another
+  // it is passed over.
   const test::ReservedPort dead_port;
   const std::string dead = dead_port.authority();
   const auto dead_server = [&] {

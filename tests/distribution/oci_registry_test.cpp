@@ -18,8 +18,8 @@ using test::reply;
 
 namespace {
 
-// Debian's docker-registry over a folder of its own. nullptr, and the test is skipped, where it is not
-// installed.
+// Debian's docker-registry over a folder of its own. nullptr, and the test is skipped, where it is
+// not installed.
 struct DockerRegistry {
   static std::unique_ptr<DockerRegistry> start();
   std::string authority() const { return port.authority(); }

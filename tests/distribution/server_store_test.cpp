@@ -162,7 +162,8 @@ TEST_CASE("sixteen processes that start at once ask once for each page and each 
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
   }
-  // The channel, the manifest, the root, a page of records, one of images, and four frames of one size.
+  // The channel, the manifest, the root, a page of records, one of images, and four frames of one
+  // size.
   const auto asked = fixture->asked_since(before);
   int requests = 0;
   for (const auto& [request, count] : asked)

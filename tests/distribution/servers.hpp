@@ -21,8 +21,8 @@ inline std::shared_ptr<HttpClient> quick_client(std::vector<std::string> plain_h
   return std::make_shared<HttpClient>(std::move(settings));
 }
 
-// Whether the server keeps what it is given, whatever it is: two blobs, their manifest and a channel that
-// names it.
+// Whether the server keeps what it is given, whatever it is: two blobs, their manifest and a
+// channel that names it.
 inline void check_round_trip(ContentServer& server) {
   const std::string root = "the root of " + server.name();
   const std::string pack(300'000, 'p');

@@ -21,8 +21,8 @@ Url url(const std::string& text) {
   return ok(Url::parse(text));
 }
 
-// moto: a stand-in for S3 that can be told to check signatures. nullptr, and the test is skipped, where it is
-// not there.
+// moto: a stand-in for S3 that can be told to check signatures. nullptr, and the test is skipped,
+// where it is not there.
 struct Moto {
   static std::unique_ptr<Moto> start(const char* unchecked);
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-// A file system whose times stand still, so that no edit to the same size shows, and a clock that is set.
+// A file system whose times stand still, so that no edit to the same size shows, and a clock that
+// is set.
 struct CoarseFiles {
   test::TempDir folder;
   HeaderSearch search = {{folder.path()}, {}};

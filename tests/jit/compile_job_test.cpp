@@ -481,7 +481,8 @@ TEST_CASE("a prelude goes before each source, whose lines keep their numbers") {
   compiled(program_request(program));
 }
 
-// Another process would make other symbols of what has no name outside, and other bytes of the same kernel.
+// Another process would make other symbols of what has no name outside, and other bytes of the same
+// kernel.
 TEST_CASE("no number of this process is in a build whose kernels are templates") {
   SourceProgram program;
   program.name = "count";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device code of the library compiles for what it is there for: that is NVRTC's word, to which a sanitizer
-// adds nothing.
+// Device code of the library compiles for what it is there for: that is NVRTC's word, to which a
+// sanitizer adds nothing.
 #include "jit/test_templates.hpp"
 #include "nvrtc_program.hpp"
 #include "support/compiler_search.hpp"
@@ -28,8 +28,8 @@ std::shared_ptr<Compiler> open_compiler(const CompilerSearch& search) {
   return *opened;
 }
 
-// One of three, from a start that is another each time: a failure names its specification. All of them where
-// CUBINET_TEST_EVERY is set, as scripts/campaign.sh device does.
+// One of three, from a start that is another each time: a failure names its specification. All of
+// them where CUBINET_TEST_EVERY is set, as scripts/campaign.sh device does.
 std::vector<CompileRequest> some_of(const std::vector<CompileRequest>& requests) {
   std::vector<CompileRequest> taken;
   for (const std::size_t i : test::sampled(requests.size(), 3))
@@ -38,8 +38,8 @@ std::vector<CompileRequest> some_of(const std::vector<CompileRequest>& requests)
   return taken;
 }
 
-// NVRTC's word on what is compiled holds ptxas's on products of warpgroups that it serialised; what is
-// spilled lies on a stack.
+// NVRTC's word on what is compiled holds ptxas's on products of warpgroups that it serialised; what
+// is spilled lies on a stack.
 void check_all_without_a_word(Compiler& nvrtc, const std::vector<CompileRequest>& requests) {
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
     CAPTURE(requests[i].spec.to_string());
@@ -256,8 +256,8 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
   });
 }
 
-// 64 rows of 512 columns are half of the register file: what is kept for a step's end lies on the stack of
-// some. More of it than that would be a product's.
+// 64 rows of 512 columns are half of the register file: what is kept for a step's end lies on the
+// stack of some. More of it than that would be a product's.
 TEST_CASE(
     "tiles of 64 rows of wide attention keep a dozen words on the stack at most, smaller ones nothing") {
   const auto nvrtc = open_compiler(test::compiler_search());

@@ -63,8 +63,9 @@ std::set<std::string> FileCalls::take() {
 
 }  // namespace cubinet::test
 
-// All that libnvrtc of CUDA 13 imports that takes a path (nm -D --undefined-only), and syscall(), by which it
-// could do without. Not libc's own declarations: these have attributes that a definition cannot repeat.
+// All that libnvrtc of CUDA 13 imports that takes a path (nm -D --undefined-only), and syscall(),
+// by which it could do without. Not libc's own declarations: these have attributes that a
+// definition cannot repeat.
 #define CUBINET_RECORD(function, path) \
   cubinet::test::record(function, path, __builtin_extract_return_addr(__builtin_return_address(0)))
 

@@ -6,9 +6,9 @@
 
 namespace cubinet::test {
 
-// Stands before the C library's functions that take a path, in the executable that it is linked into: the
-// paths that libnvrtc names in this process, those that are not there too, from construction on. One at a
-// time.
+// Stands before the C library's functions that take a path, in the executable that it is linked
+// into: the paths that libnvrtc names in this process, those that are not there too, from
+// construction on. One at a time.
 class FileCalls {
  public:
   FileCalls();

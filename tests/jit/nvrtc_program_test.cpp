@@ -47,8 +47,8 @@ TEST_CASE("a program is compiled to a cubin, to PTX and to the symbols of its na
 }
 
 TEST_CASE("the first compilation of a process leaves its signal actions as they were") {
-  // Handlers, flags and a mask that signal() would drop, through a compilation that fails and one that does
-  // not.
+  // Handlers, flags and a mask that signal() would drop, through a compilation that fails and one
+  // that does not.
   constexpr std::array kSignals = {SIGINT, SIGTERM, SIGXFSZ};
   std::array<struct sigaction, 3> before = {};
   struct sigaction ours = {};

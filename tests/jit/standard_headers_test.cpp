@@ -23,8 +23,8 @@ void write_header(const fs::path& path, std::string_view text) {
   std::ofstream(path, std::ios::trunc) << text;
 }
 
-// The texts by the names of the headers, of a source whose folders of the caller's and of a toolkit are
-// these.
+// The texts by the names of the headers, of a source whose folders of the caller's and of a toolkit
+// are these.
 std::map<std::string, std::string> headers_of(const std::string& body, const HeaderSearch& search,
                                               std::size_t missing = 0) {
   const auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), search);

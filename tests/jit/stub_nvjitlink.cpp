@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libnvJitLink that has the functions of its releases and does nothing; "broken" lacks all but one.
+// A libnvJitLink that has the functions of its releases and does nothing; "broken" lacks all but
+// one.
 #define CUBINET_STUB(name)                                       \
   extern "C" __attribute__((visibility("default"))) int name() { \
     return 1;                                                    \

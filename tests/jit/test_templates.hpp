@@ -10,8 +10,8 @@
 
 namespace cubinet::test {
 
-// A small template around `body`: a parameter `factor` (1 to 64, default 2), which the body need not use, and
-// the kernel `scale` of 32 threads.
+// A small template around `body`: a parameter `factor` (1 to 64, default 2), which the body need
+// not use, and the kernel `scale` of 32 threads.
 inline std::string scale_source(const std::string& body, const std::string& more = "") {
   return R"cu(/* cubinet-template {"name": "scale", "interface": 1, "minimum_target": "sm_75",
   "parameters": [{"name": "factor", "type": "int", "minimum": 1, "maximum": 64, "default": 2}],

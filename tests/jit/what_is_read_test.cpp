@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVRTC reads is what was hashed, and what was hashed can be reached: told by NVRTC's own trace of
-// headers, and by every path that it names to the C library.
+// What NVRTC reads is what was hashed, and what was hashed can be reached: told by NVRTC's own
+// trace of headers, and by every path that it names to the C library.
 #include "compiler_search.hpp"
 #include "header_macros.hpp"
 #include "include_closure.hpp"
@@ -144,8 +144,8 @@ std::set<std::string> reachable(const IncludeClosure& closure) {
   return reached;
 }
 
-// What says nothing of what is compiled: the system's own, and which file a name in memory is in the folder
-// in which the compilation works, "/".
+// What says nothing of what is compiled: the system's own, and which file a name in memory is in
+// the folder in which the compilation works, "/".
 bool is_harmless(const std::string& call) {
   const std::filesystem::path path = std::filesystem::path("/") / call.substr(call.find(' ') + 1);
   for (const char* system : {"/proc/", "/sys/", "/dev/"}) {

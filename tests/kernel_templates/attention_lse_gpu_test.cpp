@@ -37,7 +37,8 @@ std::vector<float> random_stats(std::size_t rows) {
 // Rows that are further from float64 than rounding allows, and what was written outside of them.
 std::size_t wrong_rows(const test::TemplateGpu& gpu, std::size_t rows) {
   const std::vector<float> stats = random_stats(rows);
-  // One float in front, so that the result begins at none but a multiple of 4 bytes, and some behind.
+  // One float in front, so that the result begins at none but a multiple of 4 bytes, and some
+  // behind.
   std::vector<float> lse(rows + 5, 12345.0f);
   const DeviceBuffer device_stats = gpu.upload(std::as_bytes(std::span(stats)));
   const DeviceBuffer device_lse = gpu.upload(std::as_bytes(std::span(lse)));

@@ -47,7 +47,8 @@ double element(const Bytes& bytes, std::size_t index, DataType type) {
   return static_cast<double>(to_float(bits, type));
 }
 
-// Rows of the output that are further from float64 than the rounding of partial results and output allows.
+// Rows of the output that are further from float64 than the rounding of partial results and output
+// allows.
 std::size_t wrong_outputs(const ReductionCase& of, const std::vector<double>& expected, const Bytes& o) {
   const bool narrow = of.dtype_o == DataType::e4m3;
   // Half a step of what is too small for a relative bound.
@@ -136,8 +137,8 @@ void check(const test::TemplateGpu& gpu, const ReductionCase& of, const PartialR
   CHECK(stats.back() == 12345.0f);
 }
 
-// With sinks and without, and with as many blocks to a tile as make even shares, uneven ones and none for
-// some.
+// With sinks and without, and with as many blocks to a tile as make even shares, uneven ones and
+// none for some.
 void check_all(ReductionCase of) {
   const auto gpu = test::TemplateGpu::open();
   if (!gpu) return;

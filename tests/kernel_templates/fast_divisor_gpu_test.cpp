@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The division that kernels do is compiled from the header that the host compiles: both have to agree. Needs
-// a GPU and NVRTC.
+// The division that kernels do is compiled from the header that the host compiles: both have to
+// agree. Needs a GPU and NVRTC.
 #include "support/ok.hpp"
 #include "support/skip.hpp"
 

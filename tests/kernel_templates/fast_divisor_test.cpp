@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
 
-// Wrong quotients among the numerators beside multiples of the divisor, where a multiplier that is off by
-// one shows, and at both ends.
+// Wrong quotients among the numerators beside multiples of the divisor, where a multiplier that is
+// off by one shows, and at both ends.
 std::uint64_t wrong_quotients(std::int64_t divisor, std::int64_t multiples) {
   const auto made = make_fast_divisor(divisor);
   if (!made) return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a split-KV attention kernel leaves in memory for attention_reduction, made on the host from random
-// logits, and what has to come of it, in float64.
+// What a split-KV attention kernel leaves in memory for attention_reduction, made on the host from
+// random logits, and what has to come of it, in float64.
 #include <cubinet/attention/reference_values.hpp>
 
 #include <algorithm>
@@ -55,7 +55,8 @@ struct PartialResults {
   std::vector<double> lse;          // [tokens, heads_q], natural
 };
 
-// One row of Q: its logits are drawn, then the tokens that it sees divided among the splits of its tile.
+// One row of Q: its logits are drawn, then the tokens that it sees divided among the splits of its
+// tile.
 class RowOfSplits {
  public:
   RowOfSplits(const ReductionCase& of, PartialResults& results, std::mt19937& random)

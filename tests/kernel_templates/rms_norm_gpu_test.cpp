@@ -50,8 +50,8 @@ std::size_t bytes_of(DataType type) {
   return bits_of(type) / 8;
 }
 
-// Rows at a stride in host memory. Padding and spare rows, like all that was never set, are bytes of 0xff:
-// NaN in every type.
+// Rows at a stride in host memory. Padding and spare rows, like all that was never set, are bytes
+// of 0xff: NaN in every type.
 class Rows {
  public:
   Rows(DataType type, std::size_t rows, std::size_t stride)
@@ -117,8 +117,9 @@ double tolerance(DataType type) {
   return type == DataType::bf16 ? 1e-2 : type == DataType::fp16 ? 2e-3 : 1e-5;
 }
 
-// Elements of `y` that are further from what `input` normalises to than their type's rounding allows. What
-// was right is forgotten, so that `y` is all 0xff in the end unless more was written than the rows.
+// Elements of `y` that are further from what `input` normalises to than their type's rounding
+// allows. What was right is forgotten, so that `y` is all 0xff in the end unless more was written
+// than the rows.
 std::size_t wrong_elements(const Case& of, const Rows& input, const Rows& weight, Rows& y) {
   // Half of fp16's smallest step, which relative bounds do not cover.
   const double smallest = of.dtype == DataType::fp16 ? 1e-7 : 1e-30;
@@ -168,7 +169,8 @@ void check(const test::TemplateGpu& gpu, const Case& of, bool in_place) {
   gpu.run(of.spec(), {static_cast<std::uint32_t>((kRows + rows_per_block - 1) / rows_per_block), 1, 1},
           parameters);
 
-  // What is normalised: x, or the residual's new content, whose rounding is defined to the last bit.
+  // What is normalised: x, or the residual's new content, whose rounding is defined to the last
+  // bit.
   Rows sums = residual;
   for (std::size_t row = 0; of.residual_add && row < kRows; ++row) {
     for (std::size_t column = 0; column < of.hidden_size(); ++column)

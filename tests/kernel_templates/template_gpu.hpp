@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A runtime that keeps everything in memory, its first device and a stream, for tests of what a kernel
-// computes.
+// A runtime that keeps everything in memory, its first device and a stream, for tests of what a
+// kernel computes.
 #include "support/ok.hpp"
 #include "support/skip.hpp"
 

@@ -61,6 +61,33 @@ class CheckLayout(unittest.TestCase):
             self.refuses({"base/include/cubinet/base/bytes.hpp": SPDX + f"#include {include}\n"},
                          "base/include/cubinet/base/bytes.hpp", "public header")
 
+    def test_comments_are_sentences(self):
+        path = "base/bytes.cpp"
+        for word in ("Of", "What", "Who", "Whose", "How", "Those", "Where"):
+            self.refuses({path: SPDX + f"int x;  // {word} comes first\n"}, path, "a comment begins with")
+        self.assertEqual(self.violations({path: SPDX + "// Returns the bytes.\n// Of two lines, this is the second.\n"}), [])
+
+    def test_phrases_have_plainer_terms(self):
+        for text in ("// A miss is told to the log.\n", "// The file lies in the home.\n", "// For whoever reads.\n",
+                     'auto m = "whoever wrote it";\n'):
+            self.refuses({"base/bytes.cpp": SPDX + text}, "base/bytes.cpp", "has a plainer term")
+        self.refuses({"README.md": "It is told.\n"}, "README.md", "has a plainer term")
+        self.assertEqual(self.violations({"README.md": "`what lies` is a name.\n"}), [])
+
+    def test_prose_wraps(self):
+        long = "word " * 21
+        self.refuses({"base/bytes.cpp": SPDX + f"// {long}\n"}, "base/bytes.cpp", "100 columns")
+        self.refuses({"README.md": long + "\n"}, "README.md", "100 columns")
+        for text in (f"| {long} |\n", f"```\n{long}\n```\n", "See [the page](https://example.org/" + "a" * 90 + ").\n"):
+            self.assertEqual(self.violations({"README.md": text}), [])
+        self.assertEqual(self.violations({"base/bytes.cpp": SPDX + "int " + "a" * 60 + ";  // " + "b " * 20 + "\n"}), [])
+
+    def test_the_list_of_files_not_yet_plain_only_shrinks(self):
+        listed = {"scripts/not_yet_plain.txt": "base/bytes.cpp\n"}
+        self.refuses(listed, "base/bytes.cpp", "is plain now")
+        self.refuses({"scripts/not_yet_plain.txt": "base/gone.cpp\n"}, "base/gone.cpp", "does not exist")
+        self.assertEqual(self.violations({**listed, "base/bytes.cpp": SPDX + "// What it is.\n"}), [])
+
     def test_messages_of_the_library_name_the_api(self):
         tool = {"cli/application.cpp": SPDX + 'Verb v[] = {{"tune", add_tune}};\n',
                 "cli/tool_terms.cpp": SPDX + 'Term t[] = {{"Key::text()", "`cubinet key`"}};\n',

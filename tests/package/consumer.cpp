@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of the installed package writes first. It reaches every library behind the interface, and needs
-// neither a driver nor a compiler: a home of its own, an empty one, in which a kernel is looked for and not
-// compiled.
+// What a user of the installed package writes first. It reaches every library behind the interface,
+// and needs neither a driver nor a compiler: a home of its own, an empty one, in which a kernel is
+// looked for and not compiled.
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
 

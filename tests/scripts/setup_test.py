@@ -18,7 +18,8 @@ echo "$usual_root"
 """
 
 
-# A pip that makes its target folder, records its arguments and prints a warning. With PIP_FAILS it also fails.
+# A pip that makes its target folder, records its arguments and prints a warning. With PIP_FAILS it
+# also fails.
 PIP = """
 [[ $* == *--version* ]] && exit 0
 echo "$*" >>"$HOME/asked"

@@ -17,7 +17,8 @@
 
 namespace cubinet::test {
 
-// Versions of the channel "stable" on a server that is a folder, and a session that pulls them into a home.
+// Versions of the channel "stable" on a server that is a folder, and a session that pulls them into
+// a home.
 struct ServedChannel {
   ServedChannel() { session.home = (folder / "home").string(); }
 

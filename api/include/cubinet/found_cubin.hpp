@@ -7,9 +7,9 @@
 
 namespace cubinet {
 
-// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which
-// has no store that takes builds; `registry`: a home; `imported`: a folder of published cubins; `server`: it
-// was fetched from a server.
+// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this
+// Runtime, which has no store that takes builds; `registry`: a home; `imported`: a folder of
+// published cubins; `server`: it was fetched from a server.
 enum class KernelSource { process, memory, registry, bundle, compiled, imported, server };
 std::string_view to_string(KernelSource source);
 

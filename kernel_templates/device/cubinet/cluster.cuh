@@ -15,13 +15,14 @@ __device__ inline ClusterAddress address_in(SharedAddress address, int rank) {
   return other;
 }
 
-// Waits for all threads of all blocks. Makes only barriers visible that fence_mbarrier_init() follows, and no
-// other writes.
+// Waits for all threads of all blocks. Makes only barriers visible that fence_mbarrier_init()
+// follows, and no other writes.
 __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-// Waits for all threads of all blocks, and for all of their accesses, also to other blocks' shared memory.
+// Waits for all threads of all blocks, and for all of their accesses, also to other blocks' shared
+// memory.
 __device__ inline void finish_in_cluster() {
   __syncwarp();
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -32,14 +33,14 @@ __device__ inline void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Announces that reads have ended. A release in the cluster's scope would be a fence of the GPU, which takes
-// some thousand cycles.
+// Announces that reads have ended. A release in the cluster's scope would be a fence of the GPU,
+// which takes some thousand cycles.
 __device__ inline void mbarrier_arrive_in_cluster(ClusterAddress barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Copies this block's shared memory to another block's, whose barrier counts the bytes. A bulk copy: ordinary
-// writes to its source must precede a fence_async_proxy().
+// Copies this block's shared memory to another block's, whose barrier counts the bytes. A bulk
+// copy: ordinary writes to its source must precede a fence_async_proxy().
 __device__ inline void bulk_copy_in_cluster(ClusterAddress target, SharedAddress source, unsigned bytes,
                                             ClusterAddress barrier) {
   asm volatile(

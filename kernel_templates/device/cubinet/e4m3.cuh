@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Converts 8-bit elements for tensor cores that multiply 16-bit ones. fp16 holds every e4m3 value exactly.
+// Converts 8-bit elements for tensor cores that multiply 16-bit ones. fp16 holds every e4m3 value
+// exactly.
 #include <cubinet/types.cuh>
 
 namespace cubinet {
@@ -32,8 +33,8 @@ __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
   return pairs;
 }
 #else
-// Without an instruction, sign, exponent and mantissa are moved to their places in fp16. The bias of its
-// exponent is 8 more, and NaN of e4m3 becomes 480.
+// Without an instruction, sign, exponent and mantissa are moved to their places in fp16. The bias
+// of its exponent is 8 more, and NaN of e4m3 becomes 480.
 inline constexpr float kE4m3Scale = 256.0f;
 
 __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {

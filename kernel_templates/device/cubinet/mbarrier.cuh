@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Barriers in shared memory (sm_90 and up) between producers and consumers of data. A phase of a barrier ends
-// when the number of arrivals given to `mbarrier_init` and all announced bytes have arrived. Phases alternate
-// in parity; the first has parity 0.
+// Barriers in shared memory (sm_90 and up) between producers and consumers of data. A phase of a
+// barrier ends when the number of arrivals given to `mbarrier_init` and all announced bytes have
+// arrived. Phases alternate in parity; the first has parity 0.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
@@ -24,12 +24,14 @@ __device__ inline void mbarrier_arrive_expect_bytes(SharedAddress barrier, unsig
                : "memory");
 }
 
-// Arrives when all of this thread's cp.async so far are complete. Counts as one arrival of `mbarrier_init`.
+// Arrives when all of this thread's cp.async so far are complete. Counts as one arrival of
+// `mbarrier_init`.
 __device__ inline void mbarrier_arrive_with_copies(SharedAddress barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-// Blocks until the phase of this parity has ended. Returns at once for parity 1 while the first phase lasts.
+// Blocks until the phase of this parity has ended. Returns at once for parity 1 while the first
+// phase lasts.
 __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   unsigned ended = 0;
   while (ended == 0) {
@@ -40,8 +42,8 @@ __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   }
 }
 
-// Orders ordinary accesses to shared memory, including cp.async, before those of wgmma and bulk copies.
-// Called by the writer before it arrives, or by the reader after it has waited.
+// Orders ordinary accesses to shared memory, including cp.async, before those of wgmma and bulk
+// copies. Called by the writer before it arrives, or by the reader after it has waited.
 __device__ inline void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

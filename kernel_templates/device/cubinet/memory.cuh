@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Global and shared memory accesses by address. The parameter structs hold device addresses as 64-bit
-// integers; naming the state space here keeps the compiler from emitting generic loads and stores.
+// Global and shared memory accesses by address. The parameter structs hold device addresses as
+// 64-bit integers; naming the state space here keeps the compiler from emitting generic loads and
+// stores.
 
 namespace cubinet {
 
@@ -159,9 +160,9 @@ __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
 }
 
-// Adds and returns the value before. Writes of the block before its last barrier are visible to a block whose
-// addition returns this one's result or a later one; their writes are visible after this block's next
-// barrier.
+// Adds and returns the value before. Writes of the block before its last barrier are visible to a
+// block whose addition returns this one's result or a later one; their writes are visible after
+// this block's next barrier.
 __device__ inline int add_global(GlobalAddress address, int v) {
   int before;
   asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"

@@ -50,7 +50,8 @@ __device__ inline void load_matrix_x4_transposed(unsigned (&r)[4], SharedAddress
                : "memory");
 }
 
-// Stores registers that hold rows, as those of FragmentD do. Each row becomes a column. sm_90 and up.
+// Stores registers that hold rows, as those of FragmentD do. Each row becomes a column. sm_90 and
+// up.
 __device__ inline void store_matrix_x4_transposed(SharedAddress row, const unsigned (&r)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(row), "r"(r[0]),
                "r"(r[1]), "r"(r[2]), "r"(r[3])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Programmatic dependent launch. Both calls do nothing before sm_90 or in a kernel that was launched without
-// the attribute, so a template may always call them.
+// Programmatic dependent launch. Both calls do nothing before sm_90 or in a kernel that was
+// launched without the attribute, so a template may always call them.
 
 namespace cubinet {
 
@@ -12,7 +12,8 @@ __device__ inline void wait_for_prerequisites() {
 #endif
 }
 
-// Allows the next kernel of the stream to start as soon as every thread block has called this or has ended.
+// Allows the next kernel of the stream to start as soon as every thread block has called this or
+// has ended.
 __device__ inline void launch_dependents() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -7,7 +7,8 @@ namespace cubinet {
 
 inline constexpr int kTensorMapBytes = 128;
 
-// A tensor of 16-bit elements: adjacent columns, rows, and groups of rows. Strides are multiples of 16.
+// A tensor of 16-bit elements: adjacent columns, rows, and groups of rows. Strides are multiples of
+// 16.
 struct TensorOfRows {
   GlobalAddress address;
   unsigned columns;
@@ -33,8 +34,8 @@ struct TensorOfRows {
                "l"(bytes)                                                                   \
                : "memory")
 
-// Makes the map in 128 bytes of shared memory and stores it to `map`, which only this block reads. Called by
-// a warp. Boxes are stored as swizzled rows of 128 bytes.
+// Makes the map in 128 bytes of shared memory and stores it to `map`, which only this block reads.
+// Called by a warp. Boxes are stored as swizzled rows of 128 bytes.
 __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, const TensorOfRows& of) {
   const unsigned lane = threadIdx.x % 32;
   asm volatile("st.shared.u32 [%0], 0;" ::"r"(place + 4 * lane) : "memory");
@@ -73,8 +74,8 @@ __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, c
 #undef CUBINET_TENSOR_MAP_SIZE
 #undef CUBINET_TENSOR_MAP_STRIDE
 
-// Copies a box to the same address in each of the cluster's blocks whose bit is set. The barrier of each
-// block counts the bytes. Called by threads of the warp that made the map.
+// Copies a box to the same address in each of the cluster's blocks whose bit is set. The barrier of
+// each block counts the bytes. Called by threads of the warp that made the map.
 __device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress target, GlobalAddress map,
                                         int column, int row, int group, SharedAddress barrier) {
   asm volatile(

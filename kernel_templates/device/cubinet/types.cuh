@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Element types of the kernel templates. They are plain bit holders, so that a template needs no CUDA
-// header: cuda_fp16.h and cuda_bf16.h cost more front-end time than a whole small kernel.
+// Element types of the kernel templates. They are plain bit holders, so that a template needs no
+// CUDA header: cuda_fp16.h and cuda_bf16.h cost more front-end time than a whole small kernel.
 #include <cubinet/kernel_templates/e4m3_rounding.h>
 
 namespace cubinet {
@@ -66,8 +66,8 @@ __device__ inline unsigned larger_fp16_pair(unsigned a, unsigned b) {
   return larger;
 }
 
-// Returns four values rounded to nearest even, the first in the lowest byte. Values out of range become
-// +-448.
+// Returns four values rounded to nearest even, the first in the lowest byte. Values out of range
+// become +-448.
 __device__ inline unsigned pack4_e4m3(const float* values) {
 #if __CUDA_ARCH__ >= 890
   unsigned packed;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Matrix instructions of a warpgroup, four warps of which the first has a number divisible by four (sm_90a):
-// D[64xN] += A[64xK] * B[KxN] with fp32 sums, K of 32 bytes. Warp w has rows 16w to 16w + 15 of D, and of an
-// A in registers, in the layout of mma_16x8x16. They run asynchronously until they are waited for.
+// Matrix instructions of a warpgroup, four warps of which the first has a number divisible by four
+// (sm_90a): D[64xN] += A[64xK] * B[KxN] with fp32 sums, K of 32 bytes. Warp w has rows 16w to 16w +
+// 15 of D, and of an A in registers, in the layout of mma_16x8x16. They run asynchronously until
+// they are waited for.
 //
-// An operand in shared memory consists of blocks of adjacent rows of 128 bytes, swizzled by `swizzled<128>`
-// from an address divisible by 1024. Either the rows are those of A or columns of B, with adjacent elements
-// of K; or, for B of 16-bit elements, each row is one of K, with 64 adjacent columns of B.
+// An operand in shared memory consists of blocks of adjacent rows of 128 bytes, swizzled by
+// `swizzled<128>` from an address divisible by 1024. Either the rows are those of A or columns of
+// B, with adjacent elements of K; or, for B of 16-bit elements, each row is one of K, with 64
+// adjacent columns of B.
 #include <cubinet/mma.cuh>
 
 namespace cubinet {
@@ -21,20 +23,20 @@ __device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsign
          (first & 0x3ffffu) >> 4;
 }
 
-// Describes rows of adjacent elements of K. `first`: the address of the first row, plus 32 bytes for each
-// earlier step of K; four steps make a block.
+// Describes rows of adjacent elements of K. `first`: the address of the first row, plus 32 bytes
+// for each earlier step of K; four steps make a block.
 __device__ inline MatrixDescriptor rows_of_k(SharedAddress first) {
   return matrix_descriptor(first, 16);  // which is ignored
 }
 
-// Describes rows of which each is one of K. `first`: the address of the step's first row, whose number is
-// divisible by 8, in the block of B's first 64 columns. Blocks are `block_bytes` apart.
+// Describes rows of which each is one of K. `first`: the address of the step's first row, whose
+// number is divisible by 8, in the block of B's first 64 columns. Blocks are `block_bytes` apart.
 __device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned block_bytes) {
   return matrix_descriptor(first, block_bytes);
 }
 
-// Returns the descriptor of an operand so many bytes further. Addresses of shared memory end below the
-// descriptor's other fields, so this is one addition; a new descriptor would take several.
+// Returns the descriptor of an operand so many bytes further. Addresses of shared memory end below
+// the descriptor's other fields, so this is one addition; a new descriptor would take several.
 __device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes) {
   unsigned low;
   unsigned high;
@@ -62,7 +64,8 @@ __device__ inline void wgmma_resume() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Called before the first product, and before a product whose registers were accessed since the last one.
+// Called before the first product, and before a product whose registers were accessed since the
+// last one.
 template <typename... Fragments>
 __device__ inline void wgmma_begin(Fragments&... registers) {
   (keep_in_order(registers), ...);
@@ -74,7 +77,8 @@ __device__ inline void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most `kPending` of the newest groups are in flight. `registers`: those of the others.
+// Waits until at most `kPending` of the newest groups are in flight. `registers`: those of the
+// others.
 template <int kPending, typename... Fragments>
 __device__ inline void wgmma_wait(Fragments&... registers) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");

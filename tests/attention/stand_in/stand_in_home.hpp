@@ -22,9 +22,10 @@ Result<std::shared_ptr<const NvrtcApi>> open_nvrtc(const CompilerSearch& search)
 // The cubin of a row's kernel.
 Result<Bytes> compile_stand_in(const NvrtcApi& nvrtc, const KernelRow& row);
 
-// A home that imported a folder of the stand-in's kernels, made like a published one: their cubins, a
-// metadata header and the list of both. No user can have this done: only known headers name a layout of
-// arguments, and the layout of these rows is set between the import's checks and the home.
+// A home that imported a folder of the stand-in's kernels, made like a published one: their cubins,
+// a metadata header and the list of both. No user can have this done: only known headers name a
+// layout of arguments, and the layout of these rows is set between the import's checks and the
+// home.
 class StandInHome {
  public:
   // In an empty folder, which has to stay. Rows of one function are one.

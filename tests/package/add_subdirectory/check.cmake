@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Adds cubinet to a tree of somebody else's: the library is there, and neither the tool nor an installation that nobody
-# asked for. Then the options that ask for them, of which only the script that would install is looked at.
+# Adds cubinet to a tree of somebody else's: the library is there, and neither the tool nor an
+# installation that nobody asked for. Then the options that ask for them, of which only the script
+# that would install is looked at.
 file(REMOVE_RECURSE ${BINARY_DIR})
 set(tool_script ${BINARY_DIR}/build/cubinet/cli/cmake_install.cmake)
 

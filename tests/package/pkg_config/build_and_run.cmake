@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the consumer with nothing but what pkg-config says, with and without --static, and runs it.
+# Compiles the consumer with nothing but what pkg-config says, with and without --static, and runs
+# it.
 set(ENV{PKG_CONFIG_PATH} ${PREFIX}/${LIBDIR}/pkgconfig)
 file(REMOVE_RECURSE ${BINARY_DIR})
 file(MAKE_DIRECTORY ${BINARY_DIR})

@@ -17,16 +17,17 @@ struct TuneAttentionOptions {
   Callback<bool()> cancelled = {};
 };
 
-// Measures on a device what runs a problem fastest: families, tiles, stages, splits and backends, pruned by
-// the cost model. Each candidate runs in a CUDA graph over copies of the KV cache that exceed the L2, in turn
-// with the plan that is made without measurements (docs/tuning.md). Missing kernels are compiled and kept if
-// the Runtime may. No tensor of the caller's is read or written. run() never measures.
+// Measures on a device what runs a problem fastest: families, tiles, stages, splits and backends,
+// pruned by the cost model. Each candidate runs in a CUDA graph over copies of the KV cache that
+// exceed the L2, in turn with the plan that is made without measurements (docs/tuning.md). Missing
+// kernels are compiled and kept if the Runtime may. No tensor of the caller's is read or written.
+// run() never measures.
 //
-// The row is for TuningTable::add(). WritableStore::add_tuning() keeps it; AvailableKernels::use_tuning()
-// plans with it at once.
+// The row is for TuningTable::add(). WritableStore::add_tuning() keeps it;
+// AvailableKernels::use_tuning() plans with it at once.
 //
-// busy while `stream`, or a stream that the legacy stream waits for, is being captured; invalid_argument if
-// the scratch memory is too small; unsupported if nothing runs the problem.
+// busy while `stream`, or a stream that the legacy stream waits for, is being captured;
+// invalid_argument if the scratch memory is too small; unsupported if nothing runs the problem.
 Result<TuningTable::Row> tune_attention(Runtime& runtime, const AttentionProblem& problem, int device,
                                         const TuneAttentionOptions& options = {});
 

@@ -8,12 +8,13 @@
 
 namespace cubinet {
 
-// Returns the plans to measure for a problem: first the plan that is made without measurements, then the
-// others in the order of the cost model. The options of each plan's request name its kernel if its backend
-// accepts one. unsupported, with every backend's reason, if nothing launches the problem.
+// Returns the plans to measure for a problem: first the plan that is made without measurements,
+// then the others in the order of the cost model. The options of each plan's request name its
+// kernel if its backend accepts one. unsupported, with every backend's reason, if nothing launches
+// the problem.
 //
-// Plans of a template that the model estimates at more than 1.5 times its fastest are left out, and so are
-// those beyond `most_kernels` kernels and four divisions of each.
+// Plans of a template that the model estimates at more than 1.5 times its fastest are left out, and
+// so are those beyond `most_kernels` kernels and four divisions of each.
 Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
                                                      const AttentionBackends& backends,
                                                      std::size_t most_kernels = 12);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The rows of Q and the tokens of a work item, for Hopper's kernels of latent attention, which has one KV
-// head and no window.
+// The rows of Q and the tokens of a work item, for Hopper's kernels of latent attention, which has
+// one KV head and no window.
 //
 // Shape: Q, kTileQ, kClusterSize, kSlice, kCausal, kSlidingWindow
 #include <cubinet/attention/work_division.cuh>
@@ -35,8 +35,8 @@ struct ItemTokensOf {
     return (Shape::kClusterSize - item.q_tile % Shape::kClusterSize) * Shape::kTileQ - 1;
   }
 
-  // Returns the slices. The result is uniform over a warpgroup; only then do its threads not wait for each
-  // other at every product.
+  // Returns the slices. The result is uniform over a warpgroup; only then do its threads not wait
+  // for each other at every product.
   __device__ int steps() const {
     return __shfl_sync(kAllLanes, divide_up(maximum(end - begin, 0), Shape::kSlice), 0);
   }

@@ -8,8 +8,8 @@
 
 namespace cubinet::attention {
 
-// Bounds logits by a tanh, computed with a base-2 exponential: the error of tanh.approx is 2^-11, which a
-// bound of 50 would make 0.02.
+// Bounds logits by a tanh, computed with a base-2 exponential: the error of tanh.approx is 2^-11,
+// which a bound of 50 would make 0.02.
 template <bool kCaps>
 class SoftCap {
  public:
@@ -80,8 +80,8 @@ class DraftMask {
   GlobalAddress bits_[2];
 };
 
-// Makes the logits of hidden tokens -infinity. `visible` and `draft_mask` are those of a lane's two rows;
-// `token` is the first of the slice.
+// Makes the logits of hidden tokens -infinity. `visible` and `draft_mask` are those of a lane's two
+// rows; `token` is the first of the slice.
 template <class Shape, int kTiles>
 __device__ inline void mask_scores(FragmentD (&scores)[kTiles],
                                    const typename VisibleOf<Shape>::Range (&visible)[2],

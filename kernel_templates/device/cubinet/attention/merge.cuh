@@ -34,7 +34,8 @@ class MergeBufferOf {
     store_shared_floats(extremes(row), maximum, sum);
   }
 
-  // Loads 8 normalised elements of a row, from element `first` on. Returns the base-2 log-sum-exp of the row.
+  // Loads 8 normalised elements of a row, from element `first` on. Returns the base-2 log-sum-exp
+  // of the row.
   __device__ float load(float (&values)[8], int row, int first) const {
     float highest = negative_infinity();
 #pragma unroll

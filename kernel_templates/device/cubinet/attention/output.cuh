@@ -47,7 +47,8 @@ __device__ inline void store_two_elements(GlobalAddress address, float first, fl
   }
 }
 
-// The epilogue of one row: the factor of its output, and its sink, which is one more logit without V.
+// The epilogue of one row: the factor of its output, and its sink, which is one more logit without
+// V.
 template <bool kConvertsKv>
 struct RowEpilogue {
   float factor;
@@ -70,8 +71,8 @@ struct RowEpilogue {
   }
 };
 
-// Stores normalised elements of a complete row, from element `first` on. `lse` is the base-2 log-sum-exp of
-// the row's tokens.
+// Stores normalised elements of a complete row, from element `first` on. `lse` is the base-2
+// log-sum-exp of the row's tokens.
 template <typename Element, bool kConvertsKv, int kCount>
 __device__ inline void store_output(const AttentionDecodeParameters& p, const OutputRow& row, int first,
                                     float (&values)[kCount], RowEpilogue<kConvertsKv> epilogue, float lse) {
@@ -97,8 +98,8 @@ struct RowPartsOf {
   static constexpr int kParts = Shape::kHeadDimV / kElements;  // of a row
   static constexpr int kAll = Shape::kTileQ * kParts;
 
-  // Returns how many parts each of `threads` threads takes at once. A single one would wait for every
-  // latency, which matters in tall tiles; in others it would only be code to compile.
+  // Returns how many parts each of `threads` threads takes at once. A single one would wait for
+  // every latency, which matters in tall tiles; in others it would only be code to compile.
   __host__ __device__ static constexpr int at_once(int threads) {
     return Shape::kTileQ > 32 && kAll % (2 * threads) == 0 ? 2 : 1;
   }

@@ -111,7 +111,8 @@ struct PartialSum {
   }
 };
 
-// Adds every `step`th partial result of some rows, from `begin` on. Several loads are in flight at once.
+// Adds every `step`th partial result of some rows, from `begin` on. Several loads are in flight at
+// once.
 template <class Shape, int kElements, int kRows>
 __device__ inline void add_partials(PartialSum<kElements> (&sums)[kRows], const RowPart (&parts)[kRows],
                                     const PartialRowsOf<Shape>& partial, const PartialSlotsOf<Shape>& slots,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Copies Q to shared memory, as it is or converted to fp16. A thread takes the same part of every row that it
-// loads, so only the row's part of an address is computed again.
+// Copies Q to shared memory, as it is or converted to fp16. A thread takes the same part of every
+// row that it loads, so only the row's part of an address is computed again.
 //
 // Shape: Q, kHeadDimQk, kTileQ, kRowBytesQ
 //        kThreads   of a CTA
@@ -65,9 +65,9 @@ __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRo
   }
 }
 
-// Returns the power of two that brings a row's largest element between 1 and 4, since fp16 lacks the range of
-// bf16. `scale` is its inverse, and at least 2^-63, below which a row's logits are as good as 0: a scale of 0
-// would make NaN of masked logits.
+// Returns the power of two that brings a row's largest element between 1 and 4, since fp16 lacks
+// the range of bf16. `scale` is its inverse, and at least 2^-63, below which a row's logits are as
+// good as 0: a scale of 0 would make NaN of masked logits.
 __device__ inline float normalising_factor(float largest, float& scale) {
   const auto exponent =
       static_cast<unsigned>(minimum(maximum(static_cast<int>(__float_as_uint(largest) >> 23), 64), 253));
@@ -135,8 +135,8 @@ __device__ inline void q_part_as_fp16(const uint4& bits, float factor, unsigned 
   }
 }
 
-// Stores a part as fp16 in the order in which the bytes of K reach the tensor cores: pairs 0, 2, 4 and 6 of
-// 16 elements precede pairs 1, 3, 5 and 7.
+// Stores a part as fp16 in the order in which the bytes of K reach the tensor cores: pairs 0, 2, 4
+// and 6 of 16 elements precede pairs 1, 3, 5 and 7.
 template <typename Q, class Layout>
 __device__ inline void store_q_part(const uint4& bits, float factor, int row, int part,
                                     SharedAddress q_shared) {

@@ -46,8 +46,8 @@ __device__ inline float softmax_scale_log2(const AttentionDecodeParameters& p) {
                                       : p.softmax_scale_log2;
 }
 
-// The rows of one tile of the packed Q of one KV head. Row r of all is head r % group of the group and query
-// token r / group.
+// The rows of one tile of the packed Q of one KV head. Row r of all is head r % group of the group
+// and query token r / group.
 struct PackedRows {
   kernel_templates::FastDivisor group;
   int count;  // rows of the sequence

@@ -25,15 +25,15 @@ struct BasicShape : Declared {
   static constexpr int kRowBytesK = Declared::kHeadDimQk * kElementBytes;
   static constexpr int kRowBytesV = Declared::kHeadDimV * kElementBytes;
   static constexpr int kQBytes = Declared::kTileQ * kRowBytesQ;
-  // Floats of a row of the output in shared memory. 8 floats of padding put the rows that one instruction
-  // accesses into different banks.
+  // Floats of a row of the output in shared memory. 8 floats of padding put the rows that one
+  // instruction accesses into different banks.
   static constexpr int kOutputStride = Declared::kHeadDimV + 8;
   static constexpr int kOutputRowBytes = (kOutputStride + 2) * 4;  // with the row's maximum and sum
 
-  // The softmax offset of a row follows its largest logit only when that exceeds it by more than this power
-  // of two, so the lanes of a row need not exchange maxima for every slice. Larger weights are as exact as
-  // others, except that the largest weight is no longer exactly 1: with bf16 that doubled the errors of rows.
-  // With e4m3 the difference is not measurable.
+  // The softmax offset of a row follows its largest logit only when that exceeds it by more than
+  // this power of two, so the lanes of a row need not exchange maxima for every slice. Larger
+  // weights are as exact as others, except that the largest weight is no longer exactly 1: with
+  // bf16 that doubled the errors of rows. With e4m3 the difference is not measurable.
   static constexpr float kOffsetSlack = is_same<typename Declared::Kv, e4m3> ? 8.0f : 0.0f;
 
 #if __CUDA_ARCH__ < 890

@@ -13,9 +13,10 @@ namespace cubinet::attention {
 // The running softmax and output of one warp. A lane holds rows lane/4 and lane/4 + 8 of 16.
 template <class Shape>
 struct RowStateOf {
-  // The largest base-2 logit of each row, rounded to a float, or less by up to kOffsetSlack. Weights,
-  // corrections and the log-sum-exp use this very number. If it were computed again from a raw maximum, the
-  // product would be fused with the subtraction and leave its rounding error behind in every slice.
+  // The largest base-2 logit of each row, rounded to a float, or less by up to kOffsetSlack.
+  // Weights, corrections and the log-sum-exp use this very number. If it were computed again from a
+  // raw maximum, the product would be fused with the subtraction and leave its rounding error
+  // behind in every slice.
   float maximum[2];
   float sum[2];  // this lane's share
   FragmentD output[Shape::kTilesV];
@@ -33,8 +34,8 @@ struct Correction {
   float of_half[2] = {1.0f, 1.0f};
 };
 
-// Updates the running maximum and sum with a slice, and replaces its logits by softmax weights. `scale_log2`
-// makes logits of each of the lane's rows base-2 logits.
+// Updates the running maximum and sum with a slice, and replaces its logits by softmax weights.
+// `scale_log2` makes logits of each of the lane's rows base-2 logits.
 template <class Shape, int kTiles>
 __device__ inline Correction update_softmax(RowStateOf<Shape>& state, FragmentD (&scores)[kTiles],
                                             const float (&scale_log2)[2]) {
@@ -105,7 +106,8 @@ __device__ inline WeightsOf<Shape> packed(const FragmentD (&scores)[Shape::kSlic
   return weights;
 }
 
-// Updates the softmax, corrects the output and returns the weights of the slice. No product may be in flight.
+// Updates the softmax, corrects the output and returns the weights of the slice. No product may be
+// in flight.
 template <class Shape>
 __device__ inline WeightsOf<Shape> softmax(RowStateOf<Shape>& state, FragmentD (&scores)[Shape::kSlice / 8],
                                            const float (&scale_log2)[2]) {
@@ -114,8 +116,8 @@ __device__ inline WeightsOf<Shape> softmax(RowStateOf<Shape>& state, FragmentD (
   return packed<Shape>(scores);
 }
 
-// Stores one of a lane's two rows as floats. With `kColumnsInPairs` even columns are in one tile and odd ones
-// in the next: of 8-bit elements, ldmatrix loads both columns together.
+// Stores one of a lane's two rows as floats. With `kColumnsInPairs` even columns are in one tile
+// and odd ones in the next: of 8-bit elements, ldmatrix loads both columns together.
 template <bool kColumnsInPairs, int kTiles>
 __device__ inline void store_row_to_shared(const FragmentD (&output)[kTiles], int half, SharedAddress target,
                                            int column) {

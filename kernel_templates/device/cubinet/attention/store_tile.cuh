@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Writes the rows of a work item, and combines the partial results of a shared tile, always in the order of
-// the work items: in the CTA that ends last, unless the template attention_combine follows.
+// Writes the rows of a work item, and combines the partial results of a shared tile, always in the
+// order of the work items: in the CTA that ends last, unless the template attention_combine
+// follows.
 //
 // Shape: Output, kConvertsKv, kHeadDimV, kTileQ, kClusterSize
 //        kThreads   of a CTA
@@ -32,7 +33,8 @@ struct CombinedRows {
   }
 };
 
-// A source of rows: those of a work item or, in a second round with the same code, the combined ones.
+// A source of rows: those of a work item or, in a second round with the same code, the combined
+// ones.
 template <class Shape, class Merge>
 struct ItemRows {
   const Merge& merge;
@@ -51,8 +53,8 @@ struct ItemRows {
   }
 };
 
-// Writes a tile's rows: to the output or, if `slot` is not negative, as partial results. Called by `kOfBlock`
-// of the CTA's threads, of which this is number `thread`.
+// Writes a tile's rows: to the output or, if `slot` is not negative, as partial results. Called by
+// `kOfBlock` of the CTA's threads, of which this is number `thread`.
 template <int kOfBlock, class Shape, class Source>
 __device__ inline void store_rows(const AttentionDecodeParameters& p, const PackedRows& rows,
                                   const Sequence& sequence, const PartialRowsOf<Shape>& partial, int head_kv,
@@ -84,8 +86,8 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Pack
   }
 }
 
-// Returns whether all partial results of a tile are stored. Called by all threads of the CTA after they have
-// stored its own.
+// Returns whether all partial results of a tile are stored. Called by all threads of the CTA after
+// they have stored its own.
 __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const WorkItem& item, int head_kv,
                                        int count) {
   __syncthreads();
@@ -99,8 +101,8 @@ __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const
   return __syncthreads_or(last) != 0;
 }
 
-// Writes the rows of a work item, which `merge` has: to the output or, if CTAs share the tile, to the CTA's
-// slot. In a shared tile the CTA that ends last then combines the partial results.
+// Writes the rows of a work item, which `merge` has: to the output or, if CTAs share the tile, to
+// the CTA's slot. In a shared tile the CTA that ends last then combines the partial results.
 template <class Shape, class Merge>
 __device__ inline void store_work_item(const AttentionDecodeParameters& p, const Merge& merge,
                                        const PackedRows& rows, const WorkDivisionOf<Shape>& division,

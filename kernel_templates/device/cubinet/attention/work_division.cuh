@@ -2,11 +2,11 @@
 #pragma once
 // Divides the KV of all sequences among CTAs, from the lengths in device memory.
 //
-// KV is counted in units of p.unit tokens. The Q tiles of one KV head follow one another, those of a sequence
-// side by side, each with as many units as its KV has. Every CTA takes the same number of units, whatever
-// tiles they belong to. So a CTA shares at most two tiles with others, its first and its last, and neither
-// the grid nor the workspace depends on lengths. CTAs of a cluster take the same part of adjacent tiles,
-// which count as one here.
+// KV is counted in units of p.unit tokens. The Q tiles of one KV head follow one another, those of
+// a sequence side by side, each with as many units as its KV has. Every CTA takes the same number
+// of units, whatever tiles they belong to. So a CTA shares at most two tiles with others, its first
+// and its last, and neither the grid nor the workspace depends on lengths. CTAs of a cluster take
+// the same part of adjacent tiles, which count as one here.
 //
 // Shape: kTileQ, kClusterSize, kPageSize, kCausal, kSlidingWindow, kSeparatePageTables
 //        kSlice   CTAs begin to read at a multiple of so many tokens
@@ -14,8 +14,8 @@
 
 namespace cubinet::attention {
 
-// Prefetches to the L2 what a CTA of a single sequence would wait for one after the other: its length, then
-// its page table. Nothing is read yet, so this may precede wait_for_prerequisites().
+// Prefetches to the L2 what a CTA of a single sequence would wait for one after the other: its
+// length, then its page table. Nothing is read yet, so this may precede wait_for_prerequisites().
 template <class Shape>
 __device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
   const int first = 32 * static_cast<int>(threadIdx.x);  // of the entries of 128 bytes
@@ -43,7 +43,8 @@ struct SequenceWorkOf {
   __device__ int all_units() const { return units * q_tiles; }
 };
 
-// The part of one tile that one CTA processes. Units are numbered from the first unit of the first sequence.
+// The part of one tile that one CTA processes. Units are numbered from the first unit of the first
+// sequence.
 struct WorkItem {
   Sequence sequence;
   int kv_begin;  // SequenceWorkOf::begin
@@ -101,8 +102,9 @@ class WorkDivisionOf {
     return item;
   }
 
-  // Returns the slot of the CTA's partial result of a shared tile. The first item of a CTA may belong to a
-  // tile that began in an earlier CTA; its second slot is for a tile that a later CTA ends.
+  // Returns the slot of the CTA's partial result of a shared tile. The first item of a CTA may
+  // belong to a tile that began in an earlier CTA; its second slot is for a tile that a later CTA
+  // ends.
   __device__ int slot(const AttentionDecodeParameters& p, const WorkItem& item) const {
     const int of_cluster =
         p.split_is_unit != 0 ? item.begin : 2 * block_ + (item.tile_begin > begin_ ? 1 : 0);
@@ -120,9 +122,9 @@ class WorkDivisionOf {
     return {p.group, p.group.divisor * item.sequence.q_len, item.q_tile * Shape::kTileQ};
   }
 
-  // Returns the tokens of an item that its tile's rows read. The first token is whole steps of `kStep` tokens
-  // behind the sequence's first: otherwise the last step would read tokens of the next item, which its rows
-  // see. `seen`: the tokens that some row of the tile sees.
+  // Returns the tokens of an item that its tile's rows read. The first token is whole steps of
+  // `kStep` tokens behind the sequence's first: otherwise the last step would read tokens of the
+  // next item, which its rows see. `seen`: the tokens that some row of the tile sees.
   template <int kStep>
   __device__ static Range tokens_of(const AttentionDecodeParameters& p, const WorkItem& item,
                                     const Range& seen) {

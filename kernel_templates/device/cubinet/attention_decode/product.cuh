@@ -38,7 +38,8 @@ class QFragments {
   FragmentA kept_[kQInRegisters ? kStepsQk : 1];
 };
 
-// Even and odd steps have separate sums if tiles are few: this halves the chain of dependent products.
+// Even and odd steps have separate sums if tiles are few: this halves the chain of dependent
+// products.
 constexpr int kTilesS = kSlice / 8;
 constexpr int kChains = kTilesS == 2 ? 2 : 1;
 
@@ -95,8 +96,8 @@ __device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments
   }
 }
 
-// ldmatrix takes two columns of 8-bit elements for one and loads both of a token side by side: the even ones
-// of 16 columns make the first tile of the output, the odd ones the second.
+// ldmatrix takes two columns of 8-bit elements for one and loads both of a token side by side: the
+// even ones of 16 columns make the first tile of the output, the odd ones the second.
 __device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights (&weights)[kRowTiles],
                                    SharedAddress v_slice, int lane) {
   const SharedAddress v_lane = v_slice + swizzled<Shape::kRowBytesV>(lane & 15, lane >> 4);

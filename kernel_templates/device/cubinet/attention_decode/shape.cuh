@@ -29,9 +29,10 @@ struct Shape : BasicShape<Declared> {
   // Tiles of 16 rows that a warp multiplies with the KV it loads: two if KV has to be converted.
   static constexpr int kRowTiles = kConvertsKv && kTileQ == 32 && kHeadDimV <= 128 ? 2 : 1;
   static constexpr int kWarpRows = 16 * kRowTiles;
-  // Four warps that share a slice wait for each other, and 8-bit elements take longer from their arrival to
-  // their product: slices of 32 tokens halve that, and give a warp independent products while one waits for
-  // another. Beside the accumulators of 256 columns there are no registers for them.
+  // Four warps that share a slice wait for each other, and 8-bit elements take longer from their
+  // arrival to their product: slices of 32 tokens halve that, and give a warp independent products
+  // while one waits for another. Beside the accumulators of 256 columns there are no registers for
+  // them.
   static constexpr int kSlice = (kTileQ == 64 || kConvertsKv) && kHeadDimV <= 128 ? 32 : 16;
   static constexpr int kWarpsQ = kTileQ / kWarpRows;
   static constexpr int kWarpsKv = tile_size_kv / kSlice;
@@ -53,12 +54,13 @@ constexpr int kRowTiles = Shape::kRowTiles;
 constexpr int kSlice = Shape::kSlice;
 constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
-// The fragments of Q of a head dim of 256 and its accumulators would not fit the registers together. With a
-// head dim of 64, slices of 32 tokens with a window or several pages exceed the registers by a word or two.
+// The fragments of Q of a head dim of 256 and its accumulators would not fit the registers
+// together. With a head dim of 64, slices of 32 tokens with a window or several pages exceed the
+// registers by a word or two.
 constexpr bool kQInRegisters = kRowTiles == 1 && kWidestHead <= 128 &&
                                (kWidestHead > 64 || kSlice == 16 || (!sliding_window && page_size > kSlice));
-// Registers that a thread needs without spilling, for the accumulators and the fragments of Q that it holds.
-// Without this bound, ptxas spills a word to fit one more CTA.
+// Registers that a thread needs without spilling, for the accumulators and the fragments of Q that
+// it holds. Without this bound, ptxas spills a word to fit one more CTA.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
 constexpr int kRegisters = kWidestHead > 64 || kRowTiles == 2 ? 255 : kManyValues ? 168 : 128;
 constexpr int kBlocksPerSm = maximum(65536 / (Shape::kThreads * kRegisters), 1);

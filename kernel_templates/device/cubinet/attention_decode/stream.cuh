@@ -21,12 +21,13 @@ __device__ inline void synchronize_group(int group_kv) {
   }
 }
 
-// The slices of one group of warps and its ring of shared memory. K and V of a slice are waited for and
-// released separately, so that a slot is filled again as soon as possible. All threads of the group call
-// wait, release_k, wait, release_v in this order for each slice.
+// The slices of one group of warps and its ring of shared memory. K and V of a slice are waited for
+// and released separately, so that a slot is filled again as soon as possible. All threads of the
+// group call wait, release_k, wait, release_v in this order for each slice.
 class KvStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are not read.
+  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
+  // not read.
   __device__ KvStream(const AttentionDecodeParameters& p, const Sequence& sequence, int head_kv,
                       const Range& range, int oldest, int group_kv, SharedAddress rings)
       : walk_(sequence.page_table(p), range, group_kv),
@@ -65,7 +66,8 @@ class KvStream {
     async_copy_wait<2 * stages>();
   }
 
-  // Waits for the oldest half slice: 2 * stages are committed, all but one of which may be in flight.
+  // Waits for the oldest half slice: 2 * stages are committed, all but one of which may be in
+  // flight.
   __device__ void wait() const {
     async_copy_wait<2 * stages - 1>();
     synchronize_group(group_kv_);
@@ -89,9 +91,9 @@ class KvStream {
     slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
   }
 
-  // After the last slice: a group that has one slice less than others passes that slice's barriers too. The
-  // CTA waits for its slowest group anyway, and compute-sanitizer's racecheck reports races across the CTA's
-  // barriers where groups have passed their own unequally often.
+  // After the last slice: a group that has one slice less than others passes that slice's barriers
+  // too. The CTA waits for its slowest group anyway, and compute-sanitizer's racecheck reports
+  // races across the CTA's barriers where groups have passed their own unequally often.
   __device__ void pass_missing_barriers() const {
     if constexpr (Shape::kWarpsQ > 1) {
       if (count() == walk_.most()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The masks of a tile of `attention_decode_swapped`, in shared memory. A lane has a quarter of all rows: too
-// many masks for its registers, and few slices need them.
+// The masks of a tile of `attention_decode_swapped`, in shared memory. A lane has a quarter of all
+// rows: too many masks for its registers, and few slices need them.
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_decode_swapped/product.cuh>
 

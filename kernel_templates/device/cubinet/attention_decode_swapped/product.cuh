@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of `attention_decode_swapped`: S^T = K Q^T, whose rows are tokens, and O^T += V^T P^T, whose
-// rows are columns of V. K and V are converted on their way from shared memory to the registers from which
-// they are multiplied. Q and the weights are in shared memory as fp16, the elements of a row side by side.
+// The products of `attention_decode_swapped`: S^T = K Q^T, whose rows are tokens, and O^T += V^T
+// P^T, whose rows are columns of V. K and V are converted on their way from shared memory to the
+// registers from which they are multiplied. Q and the weights are in shared memory as fp16, the
+// elements of a row side by side.
 #include <cubinet/attention_decode_swapped/shape.cuh>
 #include <cubinet/mbarrier.cuh>
 #include <cubinet/swizzle.cuh>
@@ -12,8 +13,8 @@ namespace cubinet::attention_decode_swapped {
 
 constexpr int kBlockBytesQ = tile_size_q * 128;
 
-// The addresses from which a lane loads K and V of the slice in the first slot, and to which it stores the
-// first weights. ldmatrix loads rows of eight pairs of bytes.
+// The addresses from which a lane loads K and V of the slice in the first slot, and to which it
+// stores the first weights. ldmatrix loads rows of eight pairs of bytes.
 struct LaneAddresses {
   SharedAddress k;
   SharedAddress v;
@@ -42,8 +43,8 @@ struct RawK {
   }
 };
 
-// A lane has four adjacent elements. The first two count as elements 2c and 2c + 1 of the step, the others as
-// 2c + 8 and 2c + 9: Q is stored in the same order.
+// A lane has four adjacent elements. The first two count as elements 2c and 2c + 1 of the step, the
+// others as 2c + 8 and 2c + 9: Q is stored in the same order.
 struct FragmentsK {
   FragmentA steps[kStepsQk];
 
@@ -57,7 +58,8 @@ struct FragmentsK {
   }
 };
 
-// V of a slice: a warp has 16 of each 64 columns, a lane two adjacent ones as rows r and r + 8 of its tile.
+// V of a slice: a warp has 16 of each 64 columns, a lane two adjacent ones as rows r and r + 8 of
+// its tile.
 struct RawV {
   unsigned words[kTilesM][kStepsPv / 2][4];
 

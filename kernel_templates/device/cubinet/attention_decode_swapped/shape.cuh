@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The sizes of the template `attention_decode_swapped`, which follow from its parameters, and its shared
-// memory.
+// The sizes of the template `attention_decode_swapped`, which follow from its parameters, and its
+// shared memory.
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/memory.cuh>
 #include <cubinet/parameters.cuh>
@@ -81,8 +81,8 @@ static_assert(attention_decode_swapped_threads == Shape::kThreads,
 static_assert(attention_decode_swapped_shared_bytes == kSharedBytes,
               "the host's formula of the shared memory differs");
 
-// The addresses in shared memory. `merge` uses the memory of the weights and the slices when nothing is in
-// flight.
+// The addresses in shared memory. `merge` uses the memory of the weights and the slices when
+// nothing is in flight.
 struct SharedLayout {
   SharedAddress first;
 
@@ -117,8 +117,8 @@ __device__ inline float warp_uniform(float value) {
   return __int_as_float(warp_uniform(__float_as_int(value)));
 }
 
-// The numbers of a thread, read again each time. The compiler computes what follows from threadIdx before all
-// loops, and the loop over KV has no registers for it.
+// The numbers of a thread, read again each time. The compiler computes what follows from threadIdx
+// before all loops, and the loop over KV has no registers for it.
 struct ThreadIndex {
   int thread;
   int warp;

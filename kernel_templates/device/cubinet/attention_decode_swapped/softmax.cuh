@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The online softmax of `attention_decode_swapped`: columns are rows of Q, and all warps share their tokens.
+// The online softmax of `attention_decode_swapped`: columns are rows of Q, and all warps share
+// their tokens.
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_decode_swapped/product.cuh>
 
@@ -8,8 +9,8 @@ namespace cubinet::attention_decode_swapped {
 
 // The running softmax and output of the lane's two rows of each eight.
 struct ColumnState {
-  // The offsets of the weights, the same for all warps: 2^4 above the largest base-2 logit when they were
-  // set, or kNothing.
+  // The offsets of the weights, the same for all warps: 2^4 above the largest base-2 logit when
+  // they were set, or kNothing.
   float2 offset[kOffsetsInRegisters ? kTilesN : 1];
   float2 sum[kTilesN];  // this lane's share
   Output output;
@@ -45,9 +46,10 @@ class ColumnSoftmax {
     }
   }
 
-  // Updates the running sum with a slice and stores its weights to the lane's address `weights`, for all
-  // warps. The offsets change only for the first slice and where a weight would be too large: otherwise warps
-  // need not exchange maxima, and meet only at the barrier that they pass anyway.
+  // Updates the running sum with a slice and stores its weights to the lane's address `weights`,
+  // for all warps. The offsets change only for the first slice and where a weight would be too
+  // large: otherwise warps need not exchange maxima, and meet only at the barrier that they pass
+  // anyway.
   __device__ void update(ColumnState& state, const Scores& scores, SharedAddress weights,
                          bool is_first) const {
 #pragma unroll 1
@@ -61,8 +63,9 @@ class ColumnSoftmax {
   }
 
  private:
-  // fp16 weights from 2^-14 to 2^15 are as exact as 1. A logit may grow that far before weights need another
-  // offset, for which all warps have to meet. Smaller weights, which lose digits, are 2^10 below the largest.
+  // fp16 weights from 2^-14 to 2^15 are as exact as 1. A logit may grow that far before weights
+  // need another offset, for which all warps have to meet. Smaller weights, which lose digits, are
+  // 2^10 below the largest.
   static constexpr unsigned kLargest = 0x7800;  // 2^15
   static constexpr float kAbove = 4.0f;
 
@@ -113,7 +116,8 @@ class ColumnSoftmax {
     __syncthreads();
   }
 
-  // Raises the offsets to the largest logits, and undoes what `add` did unless this is the first slice.
+  // Raises the offsets to the largest logits, and undoes what `add` did unless this is the first
+  // slice.
   __device__ void raise_offsets(ColumnState& state, const Scores& scores, bool is_first) const {
     const ThreadIndex index;
 #pragma unroll
@@ -159,7 +163,8 @@ class ColumnSoftmax {
     }
   }
 
-  // Finds the largest logit of each row, one thread a row, and clears the flag, which all have read.
+  // Finds the largest logit of each row, one thread a row, and clears the flag, which all have
+  // read.
   __device__ void reduce_over_warps(const ThreadIndex& index) const {
     const int row = index.thread;
     if (row == 0) store_shared_4(layout_.flag(), 0);
@@ -171,7 +176,8 @@ class ColumnSoftmax {
     store_shared_float(layout_.exchange(0, row), largest + kAbove);
   }
 
-  // If `added` made the sum infinite, the sum before it was less than a float's last digit. NaN stays.
+  // If `added` made the sum infinite, the sum before it was less than a float's last digit. NaN
+  // stays.
   __device__ static float without(float sum, float added) {
     return sum > 1e38f ? 0.0f : sum - added;
   }

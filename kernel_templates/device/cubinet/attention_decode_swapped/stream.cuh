@@ -10,11 +10,12 @@ namespace cubinet::attention_decode_swapped {
 using Range = paged::TokenRange<sliding_window>;
 using SlicePages = paged::SlicePagesOf<Shape>;
 
-// The slices of a CTA and its ring. All threads call wait, refill, advance in this order for each slice, with
-// a barrier between the last use of a slice and the next wait.
+// The slices of a CTA and its ring. All threads call wait, refill, advance in this order for each
+// slice, with a barrier between the last use of a slice and the next wait.
 class SwappedStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are not read.
+  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
+  // not read.
   __device__ SwappedStream(const AttentionDecodeParameters& p, const Sequence& sequence, int head_kv,
                            const Range& range, int oldest, const SharedLayout& layout,
                            const ThreadIndex& index = {})
@@ -45,8 +46,8 @@ class SwappedStream {
     async_copy_wait<stages - 2>();
     __syncthreads();
   }
-  // Fills the slot of the previous slice, which no thread reads any more. Called after the loads of this
-  // slice's K, which would otherwise wait for the copies.
+  // Fills the slot of the previous slice, which no thread reads any more. Called after the loads of
+  // this slice's K, which would otherwise wait for the copies.
   __device__ void refill(int index) {
     copy<kSlice>(slot_ == 0 ? stages - 1 : slot_ - 1, index + stages - 1);
   }
@@ -55,8 +56,8 @@ class SwappedStream {
   }
 
  private:
-  // Looks up the pages of as many slices as a warp has lanes. Other warps may read them after the next
-  // barrier.
+  // Looks up the pages of as many slices as a warp has lanes. Other warps may read them after the
+  // next barrier.
   __device__ void look_up(int first) const {
     const ThreadIndex index;
     static_assert(sizeof(SlicePages) == kSlicePagesBytes && kSlicesAtOnce == 32);

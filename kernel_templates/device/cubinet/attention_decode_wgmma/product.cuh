@@ -15,8 +15,8 @@ using LayoutQ = SwizzledColumns<tile_size_q>;
 using RowState = RowStateOf<Shape>;
 using Weights = WeightsOf<Shape>;
 
-// Starts the raw logits of a slice. Q stays in shared memory: ptxas 13.0 may give registers of an operand
-// that lives across a loop to another product's operand in it.
+// Starts the raw logits of a slice. Q stays in shared memory: ptxas 13.0 may give registers of an
+// operand that lives across a loop to another product's operand in it.
 __device__ inline void start_qk(FragmentD (&scores)[kTilesS], SharedAddress q_shared, SharedAddress k_slice) {
   const MatrixDescriptor q = rows_of_k(q_shared);
   const MatrixDescriptor k = rows_of_k(k_slice);

@@ -13,12 +13,13 @@ using Range = paged::TokenRange<sliding_window>;
 using SlicePages = paged::SlicePagesOf<Shape>;
 using SliceWalk = paged::SliceWalkOf<Shape>;
 
-// The slices of the warpgroup and its ring of shared memory. All threads call wait, work_beside_qk, wait,
-// work_beside_pv in this order for each slice. A caller of wait() has waited for its products before, so a
-// slot is filled again while the products that follow its last use are in flight.
+// The slices of the warpgroup and its ring of shared memory. All threads call wait, work_beside_qk,
+// wait, work_beside_pv in this order for each slice. A caller of wait() has waited for its products
+// before, so a slot is filled again while the products that follow its last use are in flight.
 class WarpgroupStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are not read.
+  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
+  // not read.
   __device__ WarpgroupStream(const AttentionDecodeParameters& p, const Sequence& sequence, int head_kv,
                              const Range& range, int oldest, SharedAddress ring)
       : walk_(sequence.page_table(p), range, 0),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The producer warpgroup of `attention_latent` in a cluster, if KV is not converted: each CTA copies half of
-// a slice to both with TMA.
+// The producer warpgroup of `attention_latent` in a cluster, if KV is not converted: each CTA
+// copies half of a slice to both with TMA.
 #include <cubinet/attention_latent/producer.cuh>
 #include <cubinet/paged/tensor_maps.cuh>
 #include <cubinet/warp_roles.cuh>
@@ -10,8 +10,9 @@ namespace cubinet::attention_latent {
 
 static_assert(kSharedBytes > 114 * 1024, "a CTA has its SM, and so its tensor map, for itself");
 
-// One warp copies the slices of which every token is read, as boxes of a page's rows and a block's columns.
-// All warps copy a shorter last slice by chunks of 16 bytes, since no token behind its end may be read.
+// One warp copies the slices of which every token is read, as boxes of a page's rows and a block's
+// columns. All warps copy a shorter last slice by chunks of 16 bytes, since no token behind its end
+// may be read.
 class BoxProducer : private QProducer {
  public:
   __device__ BoxProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -90,8 +91,9 @@ class BoxProducer : private QProducer {
     }
   }
 
-  // Copies the slice that is not whole, which each CTA does for itself. All warps wait for the one that has
-  // copied the slices before: a warp two phases behind could not tell whether a slot is free.
+  // Copies the slice that is not whole, which each CTA does for itself. All warps wait for the one
+  // that has copied the slices before: a warp two phases behind could not tell whether a slot is
+  // free.
   __device__ void copy_rest(const int (&pages)[kRows], const ItemTokens& tokens, int slice) {
     const int slot = slice & 1;
     const unsigned parity = (phases_ >> slot & 1) ^ 1;

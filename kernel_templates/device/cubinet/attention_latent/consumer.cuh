@@ -8,9 +8,10 @@
 
 namespace cubinet::attention_latent {
 
-// One of two consumers. Slices come in pairs, one in each slot: consumer 0 computes the scores of the first,
-// consumer 1 of the second, and each has half of the output's columns of both. A thread receives what it
-// needs from the thread of the same number: fragments of products are the same in both.
+// One of two consumers. Slices come in pairs, one in each slot: consumer 0 computes the scores of
+// the first, consumer 1 of the second, and each has half of the output's columns of both. A thread
+// receives what it needs from the thread of the same number: fragments of products are the same in
+// both.
 class Consumer {
  public:
   __device__ Consumer(const AttentionDecodeParameters& p, const SharedLayout& layout, int half)
@@ -45,8 +46,9 @@ class Consumer {
   }
 
  private:
-  // If true, the softmax of the second slice runs while the product with V of the first is in flight. Where
-  // slices are converted, their slots are needed sooner than that, and the registers too.
+  // If true, the softmax of the second slice runs while the product with V of the first is in
+  // flight. Where slices are converted, their slots are needed sooner than that, and the registers
+  // too.
   static constexpr bool kOverlapsSoftmax = !kConvertsKv;
 
   __device__ void wait_for_q(const WorkItem& item, const PackedRows& rows) {
@@ -111,8 +113,8 @@ class Consumer {
       const int block = block_at(position);
       if (position % kBlocksOfGroup == 0) {
         mbarrier_wait(layout_.kv_full(half_, position / kBlocksOfGroup), kv_phase_);
-        // For converted KV, and in a cluster, the writers fence. This fence covers V too, and the other
-        // consumer's slice: its weights arrive later.
+        // For converted KV, and in a cluster, the writers fence. This fence covers V too, and the
+        // other consumer's slice: its weights arrive later.
         if constexpr (!kConvertsKv && kClusterSize == 1) fence_async_proxy();
         wgmma_resume();
       }

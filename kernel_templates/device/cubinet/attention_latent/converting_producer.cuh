@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The producer warpgroup of `attention_latent` if KV is e4m3 and multiplied as fp16: it converts each element
-// once for all rows, on its way through registers.
+// The producer warpgroup of `attention_latent` if KV is e4m3 and multiplied as fp16: it converts
+// each element once for all rows, on its way through registers.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_latent/producer.cuh>
 
 namespace cubinet::attention_latent {
 
-// Stores Q as fp16, each row times a power of two. Called by kThreadsOfAll threads between two barriers.
+// Stores Q as fp16, each row times a power of two. Called by kThreadsOfAll threads between two
+// barriers.
 template <int kThreadsOfAll>
 __device__ inline void convert_q(const AttentionDecodeParameters& p, const SharedLayout& layout,
                                  const Sequence& sequence, const PackedRows& rows, int thread) {
@@ -40,8 +41,8 @@ __device__ inline void convert_q(const AttentionDecodeParameters& p, const Share
   fence_async_proxy();
 }
 
-// A thread has 16 elements of each block of two rows. The loads of some blocks are always in flight, of the
-// next slice too. Q is converted by the consumers.
+// A thread has 16 elements of each block of two rows. The loads of some blocks are always in
+// flight, of the next slice too. Q is converted by the consumers.
 class ConvertingProducer {
  public:
   __device__ ConvertingProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)

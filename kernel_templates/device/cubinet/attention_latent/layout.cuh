@@ -12,8 +12,8 @@ using ItemTokens = ItemTokensOf<Shape>;
 using Visible = VisibleOf<Shape>;
 using WorkDivision = WorkDivisionOf<Shape>;
 
-// The parts of a slice that are released separately: each half of V by the consumer of these columns, the
-// rest by the consumer that computes the slice's scores.
+// The parts of a slice that are released separately: each half of V by the consumer of these
+// columns, the rest by the consumer that computes the slice's scores.
 enum class Part { first_half, second_half, rest };
 
 struct SharedLayout {
@@ -37,7 +37,8 @@ struct SharedLayout {
     if (block == 0) mbarrier_wait(kv_empty(slot, Part::first_half), parity);
     if (block == kBlocksOfHalf) mbarrier_wait(kv_empty(slot, Part::second_half), parity);
   }
-  // Releases a part of a slot to all CTAs of the cluster, each of which writes to it. Called by each warp.
+  // Releases a part of a slot to all CTAs of the cluster, each of which writes to it. Called by
+  // each warp.
   __device__ void release(int slot, Part part) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if constexpr (kClusterSize == 1) {
@@ -46,7 +47,8 @@ struct SharedLayout {
       if (lane < kClusterSize) mbarrier_arrive_in_cluster(address_in(kv_empty(slot, part), lane));
     }
   }
-  // Returns the first token of a slice that this CTA copies: each CTA copies as many, one behind the other.
+  // Returns the first token of a slice that this CTA copies: each CTA copies as many, one behind
+  // the other.
   __device__ int first_own_token() const { return static_cast<int>(blockIdx.x) % kClusterSize * kOwnTokens; }
   __device__ SharedAddress q_full() const { return kv_full(2, 6); }
   __device__ SharedAddress q_empty() const { return kv_full(2, 7); }

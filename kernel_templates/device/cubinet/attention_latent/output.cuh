@@ -29,8 +29,9 @@ struct OutputPlace {
   __device__ int column() const { return first_column + static_cast<int>(threadIdx.x & 3) * 2; }
 };
 
-// Returns an element of one of the thread's rows times `factor`. Code that runs once for each work item is
-// the same for both rows: unrolled, it would be a third of the kernel's code and compile time.
+// Returns an element of one of the thread's rows times `factor`. Code that runs once for each work
+// item is the same for both rows: unrolled, it would be a third of the kernel's code and compile
+// time.
 __device__ inline float element_of(const Output& output, int half, int tile, int k, float factor) {
   return __fmul_rn(half == 0 ? output[tile].r[k] : output[tile].r[2 + k], factor);
 }
@@ -78,8 +79,9 @@ __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivis
   }
 }
 
-// Stores the output of a tile that two CTAs share. The one that ends last does, with its own part in
-// registers. Each part is rounded before they are added, so the result does not depend on which CTA that is.
+// Stores the output of a tile that two CTAs share. The one that ends last does, with its own part
+// in registers. Each part is rounded before they are added, so the result does not depend on which
+// CTA that is.
 __device__ inline void combine_two(const AttentionDecodeParameters& p, const PartialSlots& slots,
                                    int own_slot, const WorkItem& item, const PackedRows& rows,
                                    const Output& output, const RowEnds& ends, const OutputPlace& place) {
@@ -129,7 +131,8 @@ __device__ inline void combine_two(const AttentionDecodeParameters& p, const Par
   }
 }
 
-// Combines the partial results of a shared tile in the CTA that ends last. Called by both consumers.
+// Combines the partial results of a shared tile in the CTA that ends last. Called by both
+// consumers.
 __device__ inline void combine_if_last(const AttentionDecodeParameters& p, const SharedLayout& layout,
                                        const WorkDivision& division, const WorkItem& item,
                                        const PackedRows& rows, const Output& output, const RowEnds& ends,

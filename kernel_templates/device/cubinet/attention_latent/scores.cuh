@@ -9,8 +9,8 @@ namespace cubinet::attention_latent {
 // The weights of a slice as an operand in registers, 16 tokens each.
 using Weights = FragmentA[kSlice / 16];
 
-// The running softmax of a thread's two rows, `row` and `row + 8`, over the slices whose scores its warpgroup
-// computes. The maxima are those of all slices.
+// The running softmax of a thread's two rows, `row` and `row + 8`, over the slices whose scores its
+// warpgroup computes. The maxima are those of all slices.
 class RowSoftmax {
  public:
   static constexpr int kTiles = kSlice / 8;
@@ -27,7 +27,8 @@ class RowSoftmax {
     }
   }
 
-  // Updates the maxima and sums with a slice and computes its weights. `token` is the first of the slice.
+  // Updates the maxima and sums with a slice and computes its weights. `token` is the first of the
+  // slice.
   __device__ void update(FragmentD (&scores)[kTiles], int token, Weights& weights) {
     if (token + kSlice > seen_by_all_) mask(scores, token);
     update_maxima(scores);

@@ -29,8 +29,8 @@ constexpr int kWarpgroup = 128;
 
 struct Shape : BasicShape<Declared> {
   static constexpr int kSlice = tile_size_kv;
-  // Three warpgroups: one producer and two consumers, which compute the scores of alternate slices and half
-  // of the output's columns each.
+  // Three warpgroups: one producer and two consumers, which compute the scores of alternate slices
+  // and half of the output's columns each.
   static constexpr int kThreads = 3 * kWarpgroup;
 };
 using Product = Shape::Product;
@@ -39,8 +39,8 @@ constexpr int kSlice = Shape::kSlice;
 constexpr int kClusterSize = cluster_size;
 constexpr int kOwnTokens = kSlice / kClusterSize;  // of a slice, those that a CTA copies
 constexpr int kColumns = head_dim_v / 2;
-// A product of a warpgroup has 64 rows. Rows behind the tile's are products of the memory behind Q, which
-// nothing reads.
+// A product of a warpgroup has 64 rows. Rows behind the tile's are products of the memory behind Q,
+// which nothing reads.
 constexpr int kProductRows = 64;
 
 // Registers of a thread of each warpgroup. Converted KV passes through registers.
@@ -59,8 +59,8 @@ constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
 constexpr int kKvBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kSlotBytes = kBlocksQk * kKvBlockBytes;
 
-// The blocks of a slice are copied and multiplied in this order: the one that is not V is first, since its
-// slot is the first that is free. The blocks of a group are announced together.
+// The blocks of a slice are copied and multiplied in this order: the one that is not V is first,
+// since its slot is the first that is free. The blocks of a group are announced together.
 constexpr int kBlocksOfGroup = 3;
 constexpr int kGroups = kBlocksQk / kBlocksOfGroup;
 static_assert(kBlocksQk % kBlocksOfGroup == 0, "groups have as many blocks each");
@@ -68,7 +68,8 @@ __host__ __device__ constexpr int block_at(int position) {
   return position == 0 ? kBlocksQk - 1 : position - 1;
 }
 
-// The two consumers send each other, thread by thread, the weights of a slice and the maxima of two rows.
+// The two consumers send each other, thread by thread, the weights of a slice and the maxima of two
+// rows.
 constexpr int kWeightsStep = kWarpgroup * 16;
 constexpr int kWeightsBytes = kSlice / 16 * kWeightsStep;
 constexpr int kMaximaBytes = kWarpgroup * 8;

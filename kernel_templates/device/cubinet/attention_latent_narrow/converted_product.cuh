@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of the scores of `attention_latent_narrow` if K is e4m3: as fp16. Each warp converts its own
-// 16 tokens of K on their way from shared memory.
+// The products of the scores of `attention_latent_narrow` if K is e4m3: as fp16. Each warp converts
+// its own 16 tokens of K on their way from shared memory.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_latent_narrow/product.cuh>
 
@@ -12,8 +12,8 @@ class ConvertedScoreProduct {
   __device__ explicit ConvertedScoreProduct(const SharedLayout& layout)
       : layout_(layout), warp_(threadIdx.x % kWarpgroup / 32), lane_(threadIdx.x % 32) {}
 
-  // Stores Q as fp16, each row times a power of two: the first two of each four elements of 16, then the
-  // others, as K reaches the tensor cores.
+  // Stores Q as fp16, each row times a power of two: the first two of each four elements of 16,
+  // then the others, as K reaches the tensor cores.
   __device__ void load_q(const AttentionDecodeParameters& p, const Sequence& sequence,
                          const PackedRows& rows) {
     synchronize_warps(kScoreBarrier, kWarpgroup);

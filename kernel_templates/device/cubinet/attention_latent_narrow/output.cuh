@@ -25,9 +25,9 @@ __device__ inline void store_four_elements(GlobalAddress address, const float4& 
   }
 }
 
-// The warpgroups that compute the output. Each warp has 64 columns of all rows. A lane has two rows of each
-// eight and two columns of each 16, as ldmatrix transposes them: adjacent ones of 8-bit elements, otherwise
-// columns eight apart.
+// The warpgroups that compute the output. Each warp has 64 columns of all rows. A lane has two rows
+// of each eight and two columns of each 16, as ldmatrix transposes them: adjacent ones of 8-bit
+// elements, otherwise columns eight apart.
 class OutputWarpgroups {
  public:
   __device__ OutputWarpgroups(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -159,8 +159,8 @@ class OutputWarpgroups {
     }
   }
 
-  // Stores the rows of a work item: to the output or, if CTAs share the tile, to the CTA's slot. A lane
-  // stores one of each eight rows, four columns of each 16.
+  // Stores the rows of a work item: to the output or, if CTAs share the tile, to the CTA's slot. A
+  // lane stores one of each eight rows, four columns of each 16.
   __device__ void store(const SentItem& sent, const PackedRows& rows, const Output& output) const {
     const WorkItem& item = sent.item;
     const int pair = lane_ / 8;
@@ -191,14 +191,15 @@ class OutputWarpgroups {
     }
   }
 
-  // Returns four columns of one of the lane's two rows. Lanes exchange the columns of their rows for this.
+  // Returns four columns of one of the lane's two rows. Lanes exchange the columns of their rows
+  // for this.
   __device__ float4 columns_of_row(const FragmentD& d) const {
     const bool odd = lane_ / 4 % 2 != 0;
     float even_row[2] = {d.r[0], d.r[2]};
     float odd_row[2] = {d.r[1], d.r[3]};
     exchange(even_row, odd_row, odd, 4);
-    // Columns c and c + 1 in pairs; of 16-bit elements those of c + 8 follow, which another exchange brings
-    // together.
+    // Columns c and c + 1 in pairs; of 16-bit elements those of c + 8 follow, which another
+    // exchange brings together.
     float low[2] = {even_row[0], odd_row[0]};
     float high[2] = {even_row[1], odd_row[1]};
     if constexpr (kConvertsKv) return make_float4(low[0], high[0], low[1], high[1]);
@@ -206,8 +207,8 @@ class OutputWarpgroups {
     return make_float4(low[0], low[1], high[0], high[1]);
   }
 
-  // Exchanges pairs between two lanes. A lane keeps `first`, or `second` if it is the upper one, and receives
-  // the same pair of the other lane. The lower lane's pair is `first` afterwards.
+  // Exchanges pairs between two lanes. A lane keeps `first`, or `second` if it is the upper one,
+  // and receives the same pair of the other lane. The lower lane's pair is `first` afterwards.
   __device__ static void exchange(float (&first)[2], float (&second)[2], bool upper, int lanes) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

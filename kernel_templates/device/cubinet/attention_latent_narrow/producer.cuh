@@ -6,8 +6,8 @@
 
 namespace cubinet::attention_latent_narrow {
 
-// Finds the CTA's work items and runs ahead into the next one. A thread has one chunk of 16 bytes of each
-// block of every sixteenth row.
+// Finds the CTA's work items and runs ahead into the next one. A thread has one chunk of 16 bytes
+// of each block of every sixteenth row.
 class Producer {
  public:
   // Divides the work, before the barriers are initialised.
@@ -90,8 +90,8 @@ class Producer {
     }
   }
 
-  // Copies the last block, which has half as many chunks: four of the eight threads that share a row have
-  // those of the next row.
+  // Copies the last block, which has half as many chunks: four of the eight threads that share a
+  // row have those of the next row.
   __device__ void copy_tail(SharedAddress target, const GlobalAddress (&sources)[kRows], int token,
                             int end) const {
     const bool upper = chunk_ >= 4;

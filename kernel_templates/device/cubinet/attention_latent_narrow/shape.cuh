@@ -49,15 +49,15 @@ constexpr int kBlocks = kRowBytes / kBlockRowBytes;
 constexpr int kTailRowBytes = kRowBytes % kBlockRowBytes;
 constexpr int kBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kStepBytes = kSlice * kRowBytes;
-// A step is copied in parts, each of which has a slot of the ring: thirds of 16-bit elements, so that more is
-// in flight.
+// A step is copied in parts, each of which has a slot of the ring: thirds of 16-bit elements, so
+// that more is in flight.
 constexpr int kParts = kElementBytes == 1 ? 1 : 3;
 constexpr int kBlocksOfPart = kBlocks / kParts;
 constexpr int kPartBytes = kStepBytes / kParts;
 constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
-// A step's scores of a row as floats, weights of a row, and corrections of the output have two buffers: one
-// is written while the other is read. The padding puts the scores that the lanes of a product hold
-// into different banks.
+// A step's scores of a row as floats, weights of a row, and corrections of the output have two
+// buffers: one is written while the other is read. The padding puts the scores that the lanes of a
+// product hold into different banks.
 constexpr int kTilesN = tile_size_q / 8;
 constexpr int kBuffers = 2;
 constexpr int kScoresRowBytes = (kSlice + 4) * 4;

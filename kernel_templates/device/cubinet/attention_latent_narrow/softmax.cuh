@@ -6,7 +6,8 @@
 
 namespace cubinet::attention_latent_narrow {
 
-// The warpgroup that makes weights of scores. Eight lanes have a row, each two times four tokens of a step.
+// The warpgroup that makes weights of scores. Eight lanes have a row, each two times four tokens of
+// a step.
 class SoftmaxWarpgroup {
  public:
   __device__ SoftmaxWarpgroup(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -31,8 +32,8 @@ class SoftmaxWarpgroup {
   static constexpr int kLanes = 8;
   static constexpr int kParts = 2;  // of four tokens
 
-  // Updates the running maximum and sum with a step and sends its weights. The first `visible` tokens of the
-  // step are not hidden.
+  // Updates the running maximum and sum with a step and sends its weights. The first `visible`
+  // tokens of the step are not hidden.
   __device__ void update(int visible) {
     mbarrier_wait(layout_.scores_full(scores_.index), scores_.phase);
     float scores[4 * kParts];

@@ -36,12 +36,13 @@ class WideProduct {
     }
   }
 
-  // Computes the warp's part of the logits of a step and stores it to the buffer of even or odd steps.
+  // Computes the warp's part of the logits of a step and stores it to the buffer of even or odd
+  // steps.
   __device__ void multiply_qk(SharedAddress k_step, int step) const {
     FragmentD sums[2] = {};
-    // With 16 tokens one ldmatrix loads 16 columns, or 32 of 8-bit elements, and the two sums are of 8 tokens
-    // each. With 8 tokens it loads 32 columns, whose sums are added at the end, which halves the chain of
-    // dependent products.
+    // With 16 tokens one ldmatrix loads 16 columns, or 32 of 8-bit elements, and the two sums are
+    // of 8 tokens each. With 8 tokens it loads 32 columns, whose sums are added at the end, which
+    // halves the chain of dependent products.
     constexpr int kRowBytes = Shape::kRowBytesK;
     const SharedAddress k = advanced_in<kRowBytes>(
         k_step + (kWarpTokens == 16

@@ -57,8 +57,8 @@ constexpr int kPairs = head_dim_qk / 32;                  // pairs of products o
 constexpr int kWarpPairs = divide_up(kPairs, kWarpsDim);  // a warp has every kWarpsDim-th
 // The pairs of Q that a warp keeps in registers: those of one row tile.
 constexpr int kKeptPairs = tile_size_q > 16 ? 0 : kWarpPairs;
-// If true, the weights of a step are computed once and exchanged too. A latent ring then needs one more step,
-// for which there is not always room.
+// If true, the weights of a step are computed once and exchanged too. A latent ring then needs one
+// more step, for which there is not always room.
 constexpr bool kSharesWeights = tile_size_q < 64 && tile_size_kv >= 32 && stages >= (kLatent ? 4 : 3);
 // Steps from the logits to the product P V.
 constexpr int kLead = kSharesWeights ? 2 : 1;

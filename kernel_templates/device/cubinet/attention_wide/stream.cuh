@@ -10,11 +10,12 @@ namespace cubinet::attention_wide {
 using Range = paged::TokenRange<sliding_window>;
 using RowPages = paged::RowPagesOf<Shape>;
 
-// The steps of a work item and their rings. K is copied kLead steps before V, as it is used. A latent ring
-// holds both, and a step stays for as long.
+// The steps of a work item and their rings. K is copied kLead steps before V, as it is used. A
+// latent ring holds both, and a step stays for as long.
 class WideStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are not read.
+  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
+  // not read.
   __device__ WideStream(const AttentionDecodeParameters& p, int batch, int head_kv, const Range& range,
                         int oldest, SharedAddress ring)
       : table_(p.page_table + 4 * (batch * p.page_table_stride)),

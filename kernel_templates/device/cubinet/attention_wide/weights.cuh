@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The online softmax of `attention_wide` if the weights of a step are computed once: some adjacent lanes have
-// a row, and store its weights and the correction of its accumulators to shared memory.
+// The online softmax of `attention_wide` if the weights of a step are computed once: some adjacent
+// lanes have a row, and store its weights and the correction of its accumulators to shared memory.
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_wide/product.cuh>
 
@@ -24,8 +24,8 @@ class SharedWeights {
 
   __device__ static int row() { return threadIdx.x / kLanes; }
 
-  // Updates the running maximum and sum with a step and stores its weights. `seen_by_all`: no token is hidden
-  // from any row.
+  // Updates the running maximum and sum with a step and stores its weights. `seen_by_all`: no token
+  // is hidden from any row.
   __device__ void update(const WideProduct& product, int step, int token, bool seen_by_all) {
     const int first = threadIdx.x % kLanes * kTokens;
     const SharedAddress source = product.logits(step) + (row() * kLogitStride + first) * 4;

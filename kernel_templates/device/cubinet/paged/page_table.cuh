@@ -10,7 +10,8 @@ struct PageTable {
   long long v_offset = 0;  // bytes from an entry of K to that of V; read with separate page tables
 };
 
-// Returns the physical page of a token, or 0 if it is not `valid`. `entries`: the page table of the sequence.
+// Returns the physical page of a token, or 0 if it is not `valid`. `entries`: the page table of the
+// sequence.
 template <int kPageSize>
 __device__ inline int page_of_token(GlobalAddress entries, int token, bool valid) {
   return valid ? load_global_constant_int(entries + 4ull * static_cast<unsigned>(token / kPageSize)) : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Copies steps of paged K or V to shared memory with cp.async, all threads of a CTA together. A thread looks
-// up the page of each of its rows.
+// Copies steps of paged K or V to shared memory with cp.async, all threads of a CTA together. A
+// thread looks up the page of each of its rows.
 //
 // Shape: kElementBytes, kPageSize
 //        kThreads   of a CTA
@@ -13,8 +13,8 @@
 
 namespace cubinet::paged {
 
-// Which rows of a step a thread copies. Adjacent threads share a row, at least 8 of them: they copy 128 bytes
-// or more of it at a time.
+// Which rows of a step a thread copies. Adjacent threads share a row, at least 8 of them: they copy
+// 128 bytes or more of it at a time.
 template <class Shape>
 struct RowShareOf {
   static constexpr int kRowThreads = maximum(Shape::kThreads / Shape::kStep, 8);
@@ -54,8 +54,9 @@ class RowCopyOf {
         page_stride_(strides.page * Shape::kElementBytes),
         token_stride_(strides.token * Shape::kElementBytes) {}
 
-  // Copies the step that starts at `token`. Tokens outside `range` become zeros and are not read: unused
-  // pages and the rest of a page may hold anything, and NaN in V would make 0 * NaN = NaN in P V.
+  // Copies the step that starts at `token`. Tokens outside `range` become zeros and are not read:
+  // unused pages and the rest of a page may hold anything, and NaN in V would make 0 * NaN = NaN in
+  // P V.
   template <class Range>
   __device__ void copy(SharedAddress step, int token, const RowPagesOf<Shape>& pages,
                        const Range& range) const {

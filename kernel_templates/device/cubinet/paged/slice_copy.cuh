@@ -10,8 +10,8 @@
 
 namespace cubinet::paged {
 
-// The slices of one of K and V: `kTable` is its page table in SlicePages. Holds this thread's part of the
-// addresses.
+// The slices of one of K and V: `kTable` is its page table in SlicePages. Holds this thread's part
+// of the addresses.
 template <class Shape, int kRowBytes, int kTable, class Layout = SwizzledRows<kRowBytes>>
 class SliceCopyOf {
  public:
@@ -33,10 +33,10 @@ class SliceCopyOf {
     keep_in_register(target_);
   }
 
-  // Copies the slice that starts at `token`. Tokens outside `range` become zeros and are not read: unused
-  // pages and the rest of a page may hold anything, and NaN in V would make 0 * NaN = NaN in P V.
-  // `kAtOnce` copies are unrolled: all of them in the loop over KV, fewer where unrolling would cost more
-  // compile time than it saves.
+  // Copies the slice that starts at `token`. Tokens outside `range` become zeros and are not read:
+  // unused pages and the rest of a page may hold anything, and NaN in V would make 0 * NaN = NaN in
+  // P V. `kAtOnce` copies are unrolled: all of them in the loop over KV, fewer where unrolling
+  // would cost more compile time than it saves.
   template <int kAtOnce>
   __device__ void copy(SharedAddress slice, int token, const SlicePages& pages, const Range& range) const {
     if (Shape::kGroupThreads > kRowsPerIteration * kChunks && row_ >= kSlice) return;

@@ -2,7 +2,8 @@
 #pragma once
 // Page look-ups of slices: consecutive tokens that a group of warps processes together.
 //
-// Shape: kSlice        tokens of a slice; slices start at multiples of it, so each lies in one page or
+// Shape: kSlice        tokens of a slice; slices start at multiples of it, so each lies in one page
+// or
 //                      starts at the beginning of its first page
 //        kPageSize, kSeparatePageTables, kSlidingWindow
 //        kWarpsKv      groups of warps, which process the slices of a work item in turn

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_append`. Compiled by the host's compiler
-// and by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A change of any
-// field is a new interface version of the template.
+// The one by-value argument of the kernel of the template `attention_append`. Compiled by the
+// host's compiler and by NVRTC (which has no standard headers); the assertions hold the layout on
+// both sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
 namespace cubinet::kernel_templates {

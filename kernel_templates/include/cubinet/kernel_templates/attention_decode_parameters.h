@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernels of decode attention and of `attention_combine`. Compiled by the
-// host's compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both sides.
-// A change of any field is a new interface version of the template.
+// The one by-value argument of the kernels of decode attention and of `attention_combine`. Compiled
+// by the host's compiler and by NVRTC (which has no standard headers); the assertions hold the
+// layout on both sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
 namespace cubinet::kernel_templates {
@@ -17,12 +17,13 @@ struct AttentionDecodeParameters {
   unsigned long long v;    // [pages, page_size, heads_kv, head_dim_v] in any stride order
   unsigned long long o;    // [batch, q_len, heads_q, head_dim_v]
   unsigned long long lse;  // [batch, q_len, heads_q] fp32, natural logarithm; 0: not wanted
-  // Of rows whose KV several blocks share: [slots, heads_kv, partial_rows, head_dim_v] fp32, and their
-  // log-sum-exps without the last dimension, base 2. Slots: with split_is_unit the most units of all tiles,
-  // otherwise two for each of `blocks`.
+  // Of rows whose KV several blocks share: [slots, heads_kv, partial_rows, head_dim_v] fp32, and
+  // their log-sum-exps without the last dimension, base 2. Slots: with split_is_unit the most units
+  // of all tiles, otherwise two for each of `blocks`.
   unsigned long long partial_o;
   unsigned long long partial_lse;
-  // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_combine follows.
+  // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_combine
+  // follows.
   unsigned long long counters;
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_lse`. Compiled by the host's compiler
-// and by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A change of any
-// field is a new interface version of the template.
+// The one by-value argument of the kernel of the template `attention_lse`. Compiled by the host's
+// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both
+// sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/parameter_layout.h>
 
 namespace cubinet::kernel_templates {
 
 // Addresses are device addresses (CUdeviceptr).
 struct AttentionLseParameters {
-  // [rows] pairs of fp32, multiple of 16 bytes: the largest scaled logit and the sum of the probabilities.
+  // [rows] pairs of fp32, multiple of 16 bytes: the largest scaled logit and the sum of the
+  // probabilities.
   unsigned long long softmax_stats;
   unsigned long long lse;  // [rows] fp32, natural logarithm; -infinity where the sum is 0
   long long rows;          // tokens times heads

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_merge`. Compiled by the host's compiler
-// and by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A change of any
-// field is a new interface version of the template.
+// The one by-value argument of the kernel of the template `attention_merge`. Compiled by the host's
+// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both
+// sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
 namespace cubinet::kernel_templates {
 
-// O and the log-sum-exp of some rows. Addresses are device addresses (CUdeviceptr), strides count elements.
+// O and the log-sum-exp of some rows. Addresses are device addresses (CUdeviceptr), strides count
+// elements.
 struct AttentionMergePart {
   unsigned long long o;    // [tokens, heads, head_dim]
   unsigned long long lse;  // [tokens, heads] fp32, natural logarithm; -infinity of a row that saw nothing

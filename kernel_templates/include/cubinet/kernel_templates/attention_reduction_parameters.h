@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_reduction`. Compiled by the host's
-// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A
-// change of any field is a new interface version of the template.
+// The one by-value argument of the kernel of the template `attention_reduction`. Compiled by the
+// host's compiler and by NVRTC (which has no standard headers); the assertions hold the layout on
+// both sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
 namespace cubinet::kernel_templates {
 
-// Addresses are device addresses (CUdeviceptr); all tensors are contiguous. A tile is tile_size_q rows of Q
-// of one sequence: tokens_per_tile tokens of heads_per_tile heads, row r being token r / heads_per_tile and
-// head r % heads_per_tile of the tile; rows beyond them hold nothing. gridDim.y counts tiles in the order of
-// heads, each of them in the order of its head_dim_tiles parts of the head dim. The last token of a sequence
-// sees all of its KV, each earlier one a token less.
+// Addresses are device addresses (CUdeviceptr); all tensors are contiguous. A tile is tile_size_q
+// rows of Q of one sequence: tokens_per_tile tokens of heads_per_tile heads, row r being token r /
+// heads_per_tile and head r % heads_per_tile of the tile; rows beyond them hold nothing. gridDim.y
+// counts tiles in the order of heads, each of them in the order of its head_dim_tiles parts of the
+// head dim. The last token of a sequence sees all of its KV, each earlier one a token less.
 struct AttentionReductionParameters {
   unsigned long long o;  // [tokens, heads_q, head_dim_per_tile * head_dim_tiles]; multiple of 16 bytes
-  // [batch, gridDim.y, tiles_q, max_splits, tile_size_q, head_dim_per_tile], multiple of 16 bytes: sums of V
-  // by the probabilities of a split, which are 1 for the largest logit of the split, times the scale of the
-  // output.
+  // [batch, gridDim.y, tiles_q, max_splits, tile_size_q, head_dim_per_tile], multiple of 16 bytes:
+  // sums of V by the probabilities of a split, which are 1 for the largest logit of the split,
+  // times the scale of the output.
   unsigned long long partial_o;
-  // [batch, gridDim.y, tiles_q, max_splits, tile_size_q] pairs of fp32, multiple of 8 bytes: the largest
-  // logit, before the softmax scale, and the sum of the probabilities, times 448 if dtype_q is e4m3.
+  // [batch, gridDim.y, tiles_q, max_splits, tile_size_q] pairs of fp32, multiple of 8 bytes: the
+  // largest logit, before the softmax scale, and the sum of the probabilities, times 448 if dtype_q
+  // is e4m3.
   unsigned long long partial_stats;
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed
   unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
   unsigned long long sinks;       // [heads_q] fp32, natural logits without V; 0: none
-  // [tokens, heads_q] pairs of fp32, multiple of 8 bytes: the largest logit, scaled, natural, the sink's
-  // included, and the sum of the probabilities; (-infinity, 0) where a row sees nothing. 0: not wanted.
+  // [tokens, heads_q] pairs of fp32, multiple of 8 bytes: the largest logit, scaled, natural, the
+  // sink's included, and the sum of the probabilities; (-infinity, 0) where a row sees nothing. 0:
+  // not wanted.
   unsigned long long softmax_stats;
   unsigned long long softmax_scale_address;  // one fp32 in place of softmax_scale_log2; 0: none
 

@@ -5,8 +5,8 @@
 
 namespace cubinet::kernel_templates {
 
-// The e4m3 that is nearest to a float given by its bits, to nearest even; what is out of range becomes +-448,
-// NaN 0x7f: what cvt.rn.satfinite.e4m3x2.f32 does from sm_89 on.
+// The e4m3 that is nearest to a float given by its bits, to nearest even; what is out of range
+// becomes +-448, NaN 0x7f: what cvt.rn.satfinite.e4m3x2.f32 does from sm_89 on.
 CUBINET_BOTH_SIDES inline unsigned rounded_to_e4m3(unsigned bits) {
   const unsigned sign = bits >> 24 & 0x80u;
   const unsigned magnitude = bits & 0x7fffffffu;

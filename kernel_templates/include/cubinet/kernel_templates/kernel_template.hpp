@@ -88,9 +88,9 @@ class KernelTemplate {
   // Parses a source. `origin` is the file name of the declaration in messages. `folder` is searched
   // first for quoted headers; empty: none. `declaration` is the JSON of a source without a
   // declaration of its own; the generated header is then included before the source's first line.
-  // `read_source` returns the text of a file that the declaration names as `base` or in `sources`; it is called
-  // only during this call. Returns invalid_argument with the reason and the line of a wrong
-  // declaration.
+  // `read_source` returns the text of a file that the declaration names as `base` or in `sources`;
+  // it is called only during this call. Returns invalid_argument with the reason and the line of a
+  // wrong declaration.
   static Result<std::shared_ptr<const KernelTemplate>> parse(
       std::string source, std::string_view origin, std::string folder = {},
       std::optional<std::string_view> declaration = {},

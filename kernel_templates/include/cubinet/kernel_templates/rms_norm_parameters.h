@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `rms_norm`. Compiled by the host's compiler and
-// by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A change of any
-// field is a new interface version of the template.
+// The one by-value argument of the kernel of the template `rms_norm`. Compiled by the host's
+// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both
+// sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/parameter_layout.h>
 
 namespace cubinet::kernel_templates {
 
-// Addresses are device addresses (CUdeviceptr). Row strides count elements; rows are contiguous. All
-// addresses and row strides are multiples of 16 bytes. y may be x.
+// Addresses are device addresses (CUdeviceptr). Row strides count elements; rows are contiguous.
+// All addresses and row strides are multiples of 16 bytes. y may be x.
 struct RmsNormParameters {
   unsigned long long x;         // [rows, hidden_size]
   unsigned long long weight;    // [hidden_size]

@@ -56,7 +56,8 @@ struct BenchmarkGoal {
   bool met = false;
 };
 
-// The relative errors of a run against attention in double precision, and the largest that is allowed.
+// The relative errors of a run against attention in double precision, and the largest that is
+// allowed.
 struct BenchmarkAccuracy {
   bool correct = false;
   double worst_row = 0;
@@ -102,7 +103,8 @@ struct BenchmarkFigures {
 };
 // REQUIRES: !row.error.
 BenchmarkFigures figures_of(const BenchmarkRow& row);
-// Returns the backends as "auto(templates)": the requested one and, if it differs, the one that ran.
+// Returns the backends as "auto(templates)": the requested one and, if it differs, the one that
+// ran.
 std::string backend_text(const BenchmarkRow& row);
 
 struct BenchmarkProgress {
@@ -120,12 +122,13 @@ struct BenchmarkOptions {
   unsigned threads = 0;    // that compute the reference; 0: one per core
   std::vector<BenchmarkPeer> peers = {};
   std::vector<std::string> peer_environment = {};  // NAME=value, of the peers' processes
-  // A folder. If it is given, the peers get our inputs as files in it, and their outputs are compared too.
+  // A folder. If it is given, the peers get our inputs as files in it, and their outputs are
+  // compared too.
   std::string peer_folder = {};
   // Called after each case, on the calling thread.
   Callback<void(const BenchmarkProgress&)> progress = {};
-  // Called often, from the calling thread. If it returns true the benchmark ends after the last finished
-  // case.
+  // Called often, from the calling thread. If it returns true the benchmark ends after the last
+  // finished case.
   Callback<bool()> cancelled = {};
 };
 
@@ -140,17 +143,18 @@ struct BenchmarkResult {
   bool good() const;
 };
 
-// Measures the cases on a device. Each round times a CUDA graph of 20 runs over copies of K and V that exceed
-// the L2, then a kernel that only reads as many bytes, then the peers. Before that, every row of the output
-// is compared with attention in double precision. The error of one case is in its rows. Errors of all of
-// them: invalid_argument, before anything is measured, for cases, goals and peers that make no sense;
-// unavailable without the device; io if a peer cannot be started.
+// Measures the cases on a device. Each round times a CUDA graph of 20 runs over copies of K and V
+// that exceed the L2, then a kernel that only reads as many bytes, then the peers. Before that,
+// every row of the output is compared with attention in double precision. The error of one case is
+// in its rows. Errors of all of them: invalid_argument, before anything is measured, for cases,
+// goals and peers that make no sense; unavailable without the device; io if a peer cannot be
+// started.
 Result<BenchmarkResult> benchmark(const Session& session, const BenchmarkOptions& options);
 
 // Returns the JSON that `cubinet bench attention --json` prints.
 std::string to_json(const BenchmarkResult& result);
-// Returns a table: the columns of FlashInfer's benchmark that attention has, then ours. Times are in
-// milliseconds; operations and bytes are exact.
+// Returns a table: the columns of FlashInfer's benchmark that attention has, then ours. Times are
+// in milliseconds; operations and bytes are exact.
 std::string to_csv(std::span<const BenchmarkRow> rows, std::uint64_t seed);
 
 }  // namespace cubinet

@@ -10,13 +10,14 @@
 
 namespace cubinet {
 
-// A manifest to stay with. At most one of the last three is given; without one it is the manifest that the
-// channel named last.
+// A manifest to stay with. At most one of the last three is given; without one it is the manifest
+// that the channel named last.
 struct PinOptions {
   std::string reference;      // a server's channel, as in ServerOptions::reference
   std::string manifest = {};  // its SHA-256, with or without "sha256:"
   bool before = false;        // the manifest that the channel named before the last one
-  // The manifest of this version, among those that the home has seen and the one that the channel names now.
+  // The manifest of this version, among those that the home has seen and the one that the channel
+  // names now.
   std::optional<std::uint64_t> version = {};
 };
 
@@ -25,12 +26,12 @@ struct PinResult {
   std::optional<std::string> pinned = {};  // the SHA-256 of the manifest; nullopt: the channel is followed
 };
 
-// Makes the home stay with a manifest, whatever the channel names. Pulls and server stores then use it, also
-// if it is older than a version that was seen; it has to be signed all the same. Only a version asks the
-// server.
+// Makes the home stay with a manifest, whatever the channel names. Pulls and server stores then use
+// it, also if it is older than a version that was seen; it has to be signed all the same. Only a
+// version asks the server.
 //
-// Errors: invalid_argument for a reference without a channel; not_found if the home knows no such manifest;
-// and the errors of Home::open.
+// Errors: invalid_argument for a reference without a channel; not_found if the home knows no such
+// manifest; and the errors of Home::open.
 Result<PinResult> pin_channel(const SessionOptions& session, const PinOptions& options);
 
 // Makes the home follow the channel again. not_found if it has pinned nothing.
@@ -57,7 +58,8 @@ struct ChannelList {
   std::vector<KnownChannelState> channels;
 };
 
-// Returns the channels that the home knows, by reference; none if there is no home yet. Contacts no server.
+// Returns the channels that the home knows, by reference; none if there is no home yet. Contacts no
+// server.
 Result<ChannelList> list_channels(const SessionOptions& session);
 
 // Returns the JSON that `cubinet channel list --json` prints.

@@ -34,9 +34,9 @@ struct DeviceChoice {
   std::vector<UnservedProblem> unserved = {};
 };
 
-// Returns those of `records`, which `store` lists, that the device needs, in their order. For problems these
-// are the builds that their plans choose from the store, with the kernels that follow them (a reduction) if
-// the store has them. Compiles nothing.
+// Returns those of `records`, which `store` lists, that the device needs, in their order. For
+// problems these are the builds that their plans choose from the store, with the kernels that
+// follow them (a reduction) if the store has them. Compiles nothing.
 Result<DeviceChoice> choose_for_device(const SessionOptions& session, const DeviceRequest& request,
                                        const std::shared_ptr<Store>& store, CubinRecords records);
 

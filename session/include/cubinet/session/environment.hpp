@@ -11,8 +11,8 @@
 
 namespace cubinet {
 
-// A copy of a process's environment variables. A variable that is set to the empty string counts as unset.
-// Immutable and thread-safe.
+// A copy of a process's environment variables. A variable that is set to the empty string counts as
+// unset. Immutable and thread-safe.
 class EnvironmentVariables {
  public:
   EnvironmentVariables() = default;  // no variable is set
@@ -29,8 +29,8 @@ class EnvironmentVariables {
   std::vector<std::string> lines_;
 };
 
-// The folder that the environment names for the home, and the variable that named it. Both are empty if no
-// variable names one.
+// The folder that the environment names for the home, and the variable that named it. Both are
+// empty if no variable names one.
 struct EnvironmentHome {
   std::string folder;
   std::string variable;

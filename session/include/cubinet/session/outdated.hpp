@@ -36,9 +36,9 @@ struct OutdatedResult {
   bool current() const;
 };
 
-// Asks servers for what their channels name now and compares it with the home and with bundle files. A server
-// that does not answer is a Comparison with an error. Errors: invalid_argument for a reference without a
-// channel, and the errors of Home::open and Bundle::open.
+// Asks servers for what their channels name now and compares it with the home and with bundle
+// files. A server that does not answer is a Comparison with an error. Errors: invalid_argument for
+// a reference without a channel, and the errors of Home::open and Bundle::open.
 Result<OutdatedResult> outdated(const SessionOptions& session, const OutdatedOptions& options = {});
 
 // Returns the JSON that `cubinet outdated --json` prints.

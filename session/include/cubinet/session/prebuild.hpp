@@ -17,8 +17,8 @@
 
 namespace cubinet {
 
-// One of N equal parts of a matrix: every N-th kernel in the order of the keys. The parts are the same on
-// every machine and whatever the order of the matrix.
+// One of N equal parts of a matrix: every N-th kernel in the order of the keys. The parts are the
+// same on every machine and whatever the order of the matrix.
 struct MatrixShard {
   std::uint64_t index = 1;  // from 1
   std::uint64_t count = 1;
@@ -50,9 +50,11 @@ struct PrebuildOptions {
   bool skip_refused = false;          // build the rest if a template or the compiler refuses a combination
   unsigned jobs = 0;                  // compilations at a time; 0: as many as processors and memory allow
   std::uint64_t memory = UINT64_MAX;  // the most that compilations may take, in bytes
-  // Called after each kernel, and several times a second in between; from any thread, one call at a time.
+  // Called after each kernel, and several times a second in between; from any thread, one call at a
+  // time.
   Callback<void(const PrebuildProgress&)> progress = {};
-  // Called often, one call at a time. If it returns true no further compilation begins; what is done is kept.
+  // Called often, one call at a time. If it returns true no further compilation begins; what is
+  // done is kept.
   Callback<bool()> cancelled = {};
 };
 
@@ -76,8 +78,8 @@ struct PrebuildResult {
     Error error;
   };
 
-  // The bundle that was written: PrebuildOptions::output if it is complete, else that name with ".partial".
-  // Empty: nothing was built.
+  // The bundle that was written: PrebuildOptions::output if it is complete, else that name with
+  // ".partial". Empty: nothing was built.
   std::string bundle = {};
   MatrixShard shard = {};
   std::vector<Build> built = {};               // in the order of the matrix
@@ -92,14 +94,15 @@ struct PrebuildResult {
   std::size_t compiled() const;
 };
 
-// Compiles a matrix of kernels, and the kernels that problems need, into a bundle. Every combination is
-// checked before the first one is compiled. Builds that a store of the session has are not compiled again.
-// Each build is in the home as soon as it is compiled, so that the next prebuild continues after an
-// interruption. The home is not created before the matrix has been checked.
+// Compiles a matrix of kernels, and the kernels that problems need, into a bundle. Every
+// combination is checked before the first one is compiled. Builds that a store of the session has
+// are not compiled again. Each build is in the home as soon as it is compiled, so that the next
+// prebuild continues after an interruption. The home is not created before the matrix has been
+// checked.
 //
-// Errors, all of them before anything is compiled: invalid_argument for a wrong matrix, for options without
-// a kernel to build and for wrong bundle options; not_found for an unknown template. A refused or failed
-// kernel is a part of the result.
+// Errors, all of them before anything is compiled: invalid_argument for a wrong matrix, for options
+// without a kernel to build and for wrong bundle options; not_found for an unknown template. A
+// refused or failed kernel is a part of the result.
 Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOptions& options);
 
 // Returns the JSON that `cubinet prebuild --json` prints.

@@ -17,11 +17,12 @@
 namespace cubinet {
 
 struct PullOptions {
-  // The server and its bundle, as in ServerOptions::reference. A channel that the home has pinned means the
-  // pinned manifest.
+  // The server and its bundle, as in ServerOptions::reference. A channel that the home has pinned
+  // means the pinned manifest.
   std::string reference;
   std::vector<std::string> mirrors = {};  // contacted next; references without a channel
-  // The bundle to write; its signatures are written beside it. Empty: the kernels are imported into the home.
+  // The bundle to write; its signatures are written beside it. Empty: the kernels are imported into
+  // the home.
   std::string output = {};
   // The kernels to pull. All of them unless one of these is given.
   RecordFilter filter = {};
@@ -29,8 +30,8 @@ struct PullOptions {
   bool dry_run = false;  // if true, only determines what would be pulled, and remembers nothing
   // Called on the calling thread as the kernels arrive.
   Callback<void(const TransferProgress&)> progress = {};
-  // Called often, from any thread. If it returns true the pull ends: unavailable. What has arrived is kept in
-  // the home, or beside `output`, and the next pull continues with it.
+  // Called often, from any thread. If it returns true the pull ends: unavailable. What has arrived
+  // is kept in the home, or beside `output`, and the next pull continues with it.
   Callback<bool()> cancelled = {};
 
   bool is_part() const { return !filter.empty() || device.has_value(); }
@@ -55,14 +56,14 @@ struct PullResult {
   bool empty() const { return kernels == 0 && present == 0; }
 };
 
-// Fetches a bundle, or a part of it, from a server. The policy of SessionOptions judges the bundle's root and
-// signatures before its kernels are fetched; every byte is compared with its digest. Kernels that the home
-// already has are not fetched.
+// Fetches a bundle, or a part of it, from a server. The policy of SessionOptions judges the
+// bundle's root and signatures before its kernels are fetched; every byte is compared with its
+// digest. Kernels that the home already has are not fetched.
 //
-// Errors: invalid_argument for a reference without channel and manifest, and for a mirror with one; not_found
-// for a channel that the server does not have; untrusted if the policy refuses the bundle or contact with the
-// server; unavailable if the server does not answer, without a home to import into, and after cancellation;
-// corruption for wrong bytes; and the errors of Home::open.
+// Errors: invalid_argument for a reference without channel and manifest, and for a mirror with one;
+// not_found for a channel that the server does not have; untrusted if the policy refuses the bundle
+// or contact with the server; unavailable if the server does not answer, without a home to import
+// into, and after cancellation; corruption for wrong bytes; and the errors of Home::open.
 Result<PullResult> pull(const SessionOptions& session, const PullOptions& options);
 
 // Returns the JSON that `cubinet pull --json` prints.

@@ -12,16 +12,16 @@
 
 namespace cubinet {
 
-// The builds of a store that an operation works on. A build passes if it meets every list; an empty list
-// lets every build pass. A plain value.
+// The builds of a store that an operation works on. A build passes if it meets every list; an empty
+// list lets every build pass. A plain value.
 struct RecordFilter {
   std::vector<std::string> templates = {};
   std::vector<ImageTarget> targets = {};
   std::vector<KernelKey> keys = {};
   std::vector<std::string> functions = {};  // by their symbols, or by the names that their source gives them
   std::vector<DataType> types = {};         // a kernel that also has other data types does not pass
-  // Keys, and names of templates, publishers or functions. NAME@PIN means the kernels of one pin, or of one
-  // version of a publisher.
+  // Keys, and names of templates, publishers or functions. NAME@PIN means the kernels of one pin,
+  // or of one version of a publisher.
   std::vector<std::string> kernels = {};
 
   bool empty() const {
@@ -33,8 +33,8 @@ struct RecordFilter {
 // Returns the records that pass, in their order.
 CubinRecords select_records(const RecordFilter& filter, CubinRecords records);
 
-// Returns invalid_argument, with the keys and names, if a name means several kernels. The name of a tool
-// (KernelMaker::tool) may mean several.
+// Returns invalid_argument, with the keys and names, if a name means several kernels. The name of a
+// tool (KernelMaker::tool) may mean several.
 Result<void> check_one_kernel(const std::string& name, const CubinRecords& records);
 
 }  // namespace cubinet

@@ -27,16 +27,18 @@ struct BuildCache {
   std::string secret_key_password = {};  // of that file; empty: none
 };
 
-// The configuration of a Session: where kernels are searched and kept, who is trusted, how missing kernels
-// are compiled. A plain value. The library never reads the environment: front ends pass theirs to
-// session_options_from() (environment.hpp), which defines what each variable means.
+// The configuration of a Session: where kernels are searched and kept, who is trusted, how missing
+// kernels are compiled. A plain value. The library never reads the environment: front ends pass
+// theirs to session_options_from() (environment.hpp), which defines what each variable means.
 struct SessionOptions {
   // The folder of kept builds, searched first; builds are kept in it. Empty: builds stay in memory.
   std::string home = {};
-  // read_only: the home is searched and never created or written, except by content that servers send.
+  // read_only: the home is searched and never created or written, except by content that servers
+  // send.
   HomeOptions::Access home_access = HomeOptions::Access::read_write;
-  // If true, Session::open fails when the home cannot be opened. If false, it logs a warning and continues
-  // with what is left: a home that cannot be written is read, one that cannot be trusted is not used.
+  // If true, Session::open fails when the home cannot be opened. If false, it logs a warning and
+  // continues with what is left: a home that cannot be written is read, one that cannot be trusted
+  // is not used.
   bool home_required = true;
   std::string index_folder = {};  // HomeOptions::index_folder
 
@@ -44,8 +46,8 @@ struct SessionOptions {
   std::vector<BundlePlace> bundles = {};     // searched next, in this order
   std::vector<BuildCache> caches = {};       // asked for one exact build just before it is compiled
   ServerAccess access = {};                  // of every server of `bundles` and `caches`
-  // The policy file that says whose signatures count (docs/formats/policy.md). Empty: policy.json in the
-  // home.
+  // The policy file that says whose signatures count (docs/formats/policy.md). Empty: policy.json
+  // in the home.
   std::string policy_file = {};
 
   CompilePolicy compile = CompilePolicy::on_miss;

@@ -11,7 +11,8 @@
 
 namespace cubinet {
 
-// The policy that a bundle was opened under, and the trusted keys that have signed the bundle. A plain value.
+// The policy that a bundle was opened under, and the trusted keys that have signed the bundle. A
+// plain value.
 struct TrustReport {
   std::optional<TrustPolicy> policy = {};  // nullopt: no policy, so nothing says who made the bundle
   std::vector<Signer> signers = {};
@@ -19,8 +20,8 @@ struct TrustReport {
   static TrustReport of(const Bundle& bundle);
 };
 
-// Returns the report of a store that is a bundle; nullopt for other stores, and for a server whose bundle has
-// not been opened.
+// Returns the report of a store that is a bundle; nullopt for other stores, and for a server whose
+// bundle has not been opened.
 std::optional<TrustReport> trust_of(const std::shared_ptr<Store>& store);
 
 // Returns the report as a part of a line for people.

@@ -55,15 +55,16 @@ struct TuneResult {
   bool complete() const;
 };
 
-// Measures on a device which kernels run the problems fastest (tune_attention) and keeps each row at once.
-// Plans of sessions with this home then use it. The error of one problem is in its result. Errors of all of
-// them: unavailable without the device, or without a home or file to write; those of Home::open and of
-// reading the file.
+// Measures on a device which kernels run the problems fastest (tune_attention) and keeps each row
+// at once. Plans of sessions with this home then use it. The error of one problem is in its result.
+// Errors of all of them: unavailable without the device, or without a home or file to write; those
+// of Home::open and of reading the file.
 Result<TuneResult> tune(const Session& session, const TuneOptions& options);
 // Returns the JSON that `cubinet tune --json` prints.
 std::string to_json(const TuneResult& result);
 
-// The plans that would be measured for a problem, that of the cost model first, or why there are none.
+// The plans that would be measured for a problem, that of the cost model first, or why there are
+// none.
 struct TuneCandidates {
   AttentionProblem problem;
   std::vector<AttentionPlan> plans = {};
@@ -79,8 +80,8 @@ struct Measurements {
   // The numbers, in table.rows(), of those of another version of their kernel. No plan uses them.
   std::vector<std::size_t> stale = {};
 };
-// Returns the measurements of a file or, if it is empty, of all stores of the session. A table that cannot be
-// read is an error.
+// Returns the measurements of a file or, if it is empty, of all stores of the session. A table that
+// cannot be read is an error.
 Result<Measurements> list_measurements(const Session& session, const std::string& table_file = {});
 std::string to_json(const Measurements& measurements);
 

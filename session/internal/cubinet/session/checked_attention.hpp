@@ -11,20 +11,22 @@
 
 namespace cubinet {
 
-// Makes random inputs in the host's memory. problem.kv_lengths may be empty. unavailable if the memory does
-// not suffice. `threads` 0: one per core.
+// Makes random inputs in the host's memory. problem.kv_lengths may be empty. unavailable if the
+// memory does not suffice. `threads` 0: one per core.
 Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
                                          const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                          unsigned threads);
 
-// The allowed ||o - ref|| / ||ref|| of a row. The rounding of bf16 inputs of the tensor cores causes 3e-3.
+// The allowed ||o - ref|| / ||ref|| of a row. The rounding of bf16 inputs of the tensor cores
+// causes 3e-3.
 inline constexpr double kLargestError = 1e-2;
 
 // How far a run was from attention in double precision, and how far it may be.
 struct AttentionVerdict {
   AttentionDeviation error;
   double allowed = kLargestError;
-  // If true, the output is e4m3. A row may then be below its smallest number, so one step is allowed.
+  // If true, the output is e4m3. A row may then be below its smallest number, so one step is
+  // allowed.
   bool narrow_output = false;
   bool appended = true;  // the append, if there is one, wrote the reference's bits
 

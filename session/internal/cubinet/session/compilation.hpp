@@ -31,8 +31,8 @@ struct CompiledKernel {
   double seconds = 0;
 };
 
-// Compiles each kernel, so many at a time, and returns the results in the same order. unavailable if there is
-// no compiler.
+// Compiles each kernel, so many at a time, and returns the results in the same order. unavailable
+// if there is no compiler.
 Result<std::vector<Result<CompiledKernel>>> compile_directly(const SessionOptions& session,
                                                              const std::vector<KernelToCompile>& kernels,
                                                              unsigned jobs);
@@ -40,8 +40,8 @@ Result<std::vector<Result<CompiledKernel>>> compile_directly(const SessionOption
 // Returns the source that would be compiled, complete in one file, for people and for nvcc.
 Result<std::string> source_of(const KernelToCompile& kernel);
 
-// What the compiler is given for one source of a kernel: as lines for people, which may hold text from
-// outside, and as JSON.
+// What the compiler is given for one source of a kernel: as lines for people, which may hold text
+// from outside, and as JSON.
 struct CompilationInput {
   std::vector<std::string> lines;
   nlohmann::json document;
@@ -50,17 +50,18 @@ struct CompilationInput {
 Result<std::vector<CompilationInput>> compilation_inputs(const SessionOptions& session,
                                                          const KernelToCompile& kernel);
 
-// Returns the identity of the Runtime's compiler: "NVRTC 13.0, build <hex>+<hex>". unavailable without one.
+// Returns the identity of the Runtime's compiler: "NVRTC 13.0, build <hex>+<hex>". unavailable
+// without one.
 Result<std::string> compiler_identity(Runtime& runtime);
 
-// Returns the fingerprint that a compilation now would record; nullopt if the Runtime has no compiler, or no
-// template makes the kernel. unsupported if the template refuses the target.
+// Returns the fingerprint that a compilation now would record; nullopt if the Runtime has no
+// compiler, or no template makes the kernel. unsupported if the template refuses the target.
 Result<std::optional<BuildFingerprint>> current_fingerprint(Runtime& runtime, const CompileOptions& options,
                                                             const KernelSpec& spec, SmTarget target);
 
-// Returns whether the home holds a build that its Runtime has found or made; false if no home takes builds. A
-// Runtime that cannot keep a build continues with it in memory: this asks the home once more to take it, and
-// returns its reason for not doing so.
+// Returns whether the home holds a build that its Runtime has found or made; false if no home takes
+// builds. A Runtime that cannot keep a build continues with it in memory: this asks the home once
+// more to take it, and returns its reason for not doing so.
 Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found);
 
 // Headers of NVRTC releases that the search does not find any more.

@@ -22,7 +22,8 @@ namespace cubinet {
 // Returns the text of a document: UTF-8, indented, with control and invisible characters escaped.
 std::string json_text(const nlohmann::json& document);
 
-// Returns {"error": {"code", "message", "remedy"}}, with "detail" (a compiler's log) if the error has one.
+// Returns {"error": {"code", "message", "remedy"}}, with "detail" (a compiler's log) if the error
+// has one.
 nlohmann::json error_document(const Error& error);
 
 nlohmann::json describe(const KernelSpec& spec);  // {"template", "parameters"}, and "flags" if it has some
@@ -38,12 +39,13 @@ nlohmann::json describe(const std::vector<UnservedProblem>& unserved);          
 // {"count", "first": names, "details": [{"folder", "name", "reason"}]}
 nlohmann::json describe(const ArtifactFindings& findings);
 
-// Returns the specification that a record belongs to; its name is "?" if the identity cannot be decoded.
+// Returns the specification that a record belongs to; its name is "?" if the identity cannot be
+// decoded.
 KernelSpec spec_of(const CubinRecord& record);
 // Returns the names of a record's kernels; of a source, the C++ names.
 std::vector<std::string> kernel_names(const CubinRecord& record);
-// Returns the kernel of a record as a printable line: the specification, or for a source "axpy<float, 4>,
-// scale of axpy --std=c++20".
+// Returns the kernel of a record as a printable line: the specification, or for a source
+// "axpy<float, 4>, scale of axpy --std=c++20".
 std::string kernel_title(const CubinRecord& record);
 
 }  // namespace cubinet

@@ -23,8 +23,8 @@ struct MatrixElement {
   std::vector<ImageTarget> targets;
 };
 
-// Parses a matrix. invalid_argument names the place: "FILE: kernels[2].targets: …", or "FILE:12: …" with the
-// line of a syntax error.
+// Parses a matrix. invalid_argument names the place: "FILE: kernels[2].targets: …", or "FILE:12: …"
+// with the line of a syntax error.
 Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::string_view origin);
 
 struct MatrixKernel {
@@ -45,8 +45,8 @@ std::vector<MatrixKernel> take_shard(std::vector<MatrixKernel> kernels, MatrixSh
 // The most combinations of one matrix. A typing error must not fill the memory.
 inline constexpr std::uint64_t kMaximumCombinations = 100'000;
 
-// Returns every combination, resolved and checked against its target. An unknown template or parameter is an
-// error, not a refusal. `options` are a part of each request.
+// Returns every combination, resolved and checked against its target. An unknown template or
+// parameter is an error, not a refusal. `options` are a part of each request.
 Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements,
                                       const TemplateCatalog& catalog, const CompilerOptions& options = {});
 

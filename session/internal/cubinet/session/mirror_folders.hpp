@@ -16,7 +16,8 @@ struct MirrorFoldersOptions {
   std::string source;  // a published folder, or one above several: a path or a server's reference
   std::vector<std::string> mirrors = {};   // contacted next
   std::filesystem::path destination = {};  // from mirror_destination()
-  // The folders and the digests of their lists. Empty: the lists that a source on this machine has itself.
+  // The folders and the digests of their lists. Empty: the lists that a source on this machine has
+  // itself.
   std::vector<PublishedList> lists = {};
   // The cubins to copy; all of them without these.
   std::vector<SmTarget> targets = {};
@@ -39,11 +40,13 @@ struct MirrorFoldersResult {
   bool sound() const;
 };
 
-// Returns the folder that a reference names. invalid_argument for a server, a channel and a manifest.
+// Returns the folder that a reference names. invalid_argument for a server, a channel and a
+// manifest.
 Result<std::filesystem::path> mirror_destination(const std::string& reference);
 
-// Copies published folders, checked, into a folder that any static server then serves (mirror_published). If
-// a device is given, the cubins that it needs are chosen from each folder's header.
+// Copies published folders, checked, into a folder that any static server then serves
+// (mirror_published). If a device is given, the cubins that it needs are chosen from each folder's
+// header.
 Result<MirrorFoldersResult> mirror_folders(const SessionOptions& session,
                                            const MirrorFoldersOptions& options);
 

@@ -17,8 +17,8 @@ namespace cubinet {
 // Returns whether a place of SessionOptions::bundles is a server's reference and not a file.
 bool names_server(std::string_view place);
 
-// Opens the home with this access. Unlike open_stores, it never continues without one: invalid_argument if
-// SessionOptions::home is empty, else the errors of Home::open.
+// Opens the home with this access. Unlike open_stores, it never continues without one:
+// invalid_argument if SessionOptions::home is empty, else the errors of Home::open.
 Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access);
 
 // Opens a bundle file under the policy that the options have for it.
@@ -32,8 +32,8 @@ struct OpenedStores {
 // Opens everything that the options name. Servers and caches are contacted at their first look-up.
 Result<OpenedStores> open_stores(const SessionOptions& options);
 
-// Returns where NVRTC is searched: as the options say, with the home's folder for bundled headers unless they
-// name another.
+// Returns where NVRTC is searched: as the options say, with the home's folder for bundled headers
+// unless they name another.
 CompilerSearch compiler_search(const SessionOptions& options);
 
 // Returns a Runtime over these stores with the compiler, policies, log and observer of the options.

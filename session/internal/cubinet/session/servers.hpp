@@ -22,7 +22,8 @@ struct OpenServers {
   std::shared_ptr<Server> server;
 };
 
-// Parses a reference and its mirrors. invalid_argument for a mirror that names a channel or a manifest.
+// Parses a reference and its mirrors. invalid_argument for a mirror that names a channel or a
+// manifest.
 Result<std::vector<ServerReference>> parse_references(const std::string& reference,
                                                       const std::vector<std::string>& mirrors);
 
@@ -32,8 +33,8 @@ Result<void> check_names_bundle(const ServerReference& reference);
 // Parses the reference of a channel. invalid_argument if it names none.
 Result<ServerReference> parse_channel(const std::string& reference);
 
-// Opens the servers of these references as one; each is a mirror of the first. None is contacted yet.
-// `cancelled` ends a request that is in progress.
+// Opens the servers of these references as one; each is a mirror of the first. None is contacted
+// yet. `cancelled` ends a request that is in progress.
 Result<OpenServers<ContentServer>> open_servers(const ServerAccess& access,
                                                 const std::vector<ServerReference>& references,
                                                 Callback<bool()> cancelled = {});

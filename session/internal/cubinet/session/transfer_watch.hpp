@@ -10,8 +10,8 @@
 
 namespace cubinet {
 
-// A server whose transfers report their progress and can be cancelled. A cancelled transfer is unavailable.
-// Reads and writes are passed to the server that it wraps.
+// A server whose transfers report their progress and can be cancelled. A cancelled transfer is
+// unavailable. Reads and writes are passed to the server that it wraps.
 class TransferWatch final : public ContentServer {
  public:
   // Either callback may be empty.
