@@ -44,7 +44,8 @@ class SqliteIndex final : public Index {
   class Patience;
 
   Result<void> make();
-  // A newer build may have changed the tables since they were opened. REQUIRES: a write transaction.
+  // A newer build may have changed the tables since they were opened. REQUIRES: a write
+  // transaction.
   Result<void> check_still_ours();
   Result<void> prepare_to_write();
   Result<void> put(const StoredRecord& stored);

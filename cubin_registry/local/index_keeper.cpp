@@ -125,7 +125,8 @@ bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lo
   return replaced.has_value();
 }
 
-// REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same time.
+// REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same
+// time.
 Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
   const Turn turn(mutex_);
   if (generation != generation_) return {};             // another thread did
