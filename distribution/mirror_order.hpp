@@ -18,8 +18,8 @@ class MirrorOrder {
   MirrorOrder(std::size_t servers, std::chrono::milliseconds rest);
 
   // Calls ask(number, whether another was queried before) for one server after the other until an
-  // answer is final. If all fail, returns their combined error. An error `accepted` counts as an
-  // answer.
+  // answer is final. If all fail, returns their combined error, or success if its code is
+  // `accepted`.
   template <class Ask>
   Result<void> first_of(const Ask& ask, std::optional<ErrorCode> accepted = {}) {
     const Turn turn = next_turn();

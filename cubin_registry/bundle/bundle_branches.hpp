@@ -18,8 +18,8 @@ namespace cubinet {
 // of its table (docs/formats/bundle.md):
 //
 // clang-format off
-//   <page>   ::= u64 first, u32 stored bytes, 32 bytes SHA-256 of these                      ; ascending by first
-//   <branch> ::= u64 offset of its first page from where pages begin, { <page> }             ; contiguous
+//   <page>   ::= u64 first, u32 stored bytes, 32 bytes SHA-256 of these  ; ascending by first
+//   <branch> ::= u64 offset of its first page from the first of all, { <page> }  ; contiguous
 // clang-format on
 struct BundlePage {
   std::uint64_t first = 0;   // number of its first entry

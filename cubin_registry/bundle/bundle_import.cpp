@@ -30,7 +30,7 @@ class BuildsThere {
     const auto there = builds_.find(name_of(record));
     return there != builds_.end() ? there->second : CubinRecords();
   }
-  // Returns the build of the newest newer bundle that goes before the record, or null. REQUIRES:
+  // Returns the build of the newest newer bundle that precedes the record, or null. REQUIRES:
   // same_as() was called for the record.
   std::shared_ptr<const CubinRecord> newer_than(const CubinRecord& record) const {
     std::shared_ptr<const CubinRecord> newest;

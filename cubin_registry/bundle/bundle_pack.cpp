@@ -38,7 +38,7 @@ Error damaged_part(const std::string& reason) {
 Result<std::shared_ptr<const BundlePack>> BundlePack::open(std::shared_ptr<const ByteSource> source,
                                                            const RootCheck& check) {
   CUBINET_TRY_ASSIGN(Bytes bytes, source->read_root());
-  const auto stated = stated_root_bytes(bytes);  // what is no bundle says so below
+  const auto stated = stated_root_bytes(bytes);  // the error for other files follows below
   if (stated && bytes.size() == kUsualRootBytes && *stated > bytes.size()) {
     CUBINET_TRY_ASSIGN(const Bytes rest, source->read(bytes.size(), *stated - bytes.size()));
     bytes.insert(bytes.end(), rest.begin(), rest.end());

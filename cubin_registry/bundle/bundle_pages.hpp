@@ -17,9 +17,10 @@ namespace cubinet {
 // The pages of a bundle's three tables, uncompressed, little-endian (docs/formats/bundle.md):
 //
 // clang-format off
-//   <records> ::= u32 count { u64 hash of the kernel, u32 end of the entry }, { <image> record }  ; ends count from the page's
-//   <keys>    ::= { u64 key, u64 hash of the kernel }                                      ; ascending, none twice
-//   <names>   ::= { u64 XXH3-64 of a name, u64 hash of the kernel }                        ; ascending, none twice
+//   <records> ::= u32 count { u64 hash of the kernel, u32 end of the entry }, { <image> record }
+//                 ; ends count from the page's beginning
+//   <keys>    ::= { u64 key, u64 hash of the kernel }  ; ascending, none twice
+//   <names>   ::= { u64 XXH3-64 of a name, u64 hash of the kernel }  ; ascending, none twice
 //   <image>   ::= 32 bytes SHA-256, u64 offset of the frame, u32 its stored bytes, u32 its bytes,
 //                 32 bytes SHA-256 of what is stored, u32 offset in it, u32 bytes, u8 codec
 // clang-format on

@@ -21,9 +21,11 @@ namespace cubinet {
 //   <root>  ::= "CBUN" u16 kBundleVersion, u8 profile, u8 0, u32 bytes of the root,
 //               <string> channel, u64 version, u64 created, u64 expires,
 //               u64 records, u64 images, u64 bytes of the images,
-//               u32 count { <string> target }, u32 count { <string> compiler or library },   ; ascending
-//               3 times: u32 count { <page> },                           ; to the branches of records, keys, names
-//               u64 bytes of the pages behind these, u64 bytes and 32 bytes SHA-256 of the dictionary,
+//               u32 count { <string> target },  ; ascending
+//               u32 count { <string> compiler or library },  ; ascending
+//               3 times: u32 count { <page> },  ; to the branches of records, keys, names
+//               u64 bytes of the pages behind these, u64 bytes and
+//               32 bytes SHA-256 of the dictionary,
 //               u64 bytes and 32 bytes SHA-256 of the tuning table, u64 bytes of the frames,
 //               zeros to a multiple of 64 with the digest, 32 bytes SHA-256 of all that precedes
 // clang-format on

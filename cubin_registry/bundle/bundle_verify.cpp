@@ -86,8 +86,8 @@ class BundleVerification {
   CubinRecords records_;             // records on the read pages
   std::vector<BundleImage> images_;  // their images, each once, ascending by digest
   Bytes pairs_[kBundleTables];       // keys and names
-  // For each table: its pages, the sizes of their entries, the number of entries before each page's
-  // end.
+  // For each table: its pages, the sizes of their entries, and the number of entries before each
+  // page's end.
   TablePages pages_;
   std::vector<SizedEntry> sizes_[kBundleTables];
   std::vector<std::size_t> ends_[kBundleTables];

@@ -105,12 +105,12 @@ ZstdPacker::Context ZstdPacker::take_context() const {
   Context context(ZSTD_createCCtx());
   if (context == nullptr) throw std::bad_alloc();
   const auto check = [](std::size_t outcome) {
-    if (ZSTD_isError(outcome) != 0) throw std::bad_alloc();  // it only fails where memory does
+    if (ZSTD_isError(outcome) != 0) throw std::bad_alloc();  // it fails only if memory is exhausted
   };
   for (const auto& [parameter, value] : kFrameParameters)
     check(ZSTD_CCtx_setParameter(context.get(), parameter, value));
-  // The dictionary's tables are copied for each frame: with places for no more than it has, where
-  // it is most of what is searched, but for those of an image.
+  // Each frame gets a copy of the dictionary's tables. If the dictionary is most of the searched
+  // data, the tables are limited to its size, except for those of an image.
   if (!dictionary_.empty() && frames_ == Frames::small) {
     const int places = static_cast<int>(std::bit_width(dictionary_.size() - 1)) + 1;
     check(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_chainLog, std::max(places, kLeastChainLog)));
@@ -124,7 +124,7 @@ Bytes ZstdPacker::pack(ByteView content) const {
   Bytes packed(ZSTD_compressBound(content.size()));
   const std::size_t size =
       ZSTD_compress2(context.get(), packed.data(), packed.size(), content.data(), content.size());
-  if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // it only fails where memory does
+  if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // it fails only if memory is exhausted
   packed.resize(size);
   packed.shrink_to_fit();
   const std::lock_guard lock(mutex_);
@@ -149,7 +149,7 @@ Bytes pack_zstd(ByteView bytes) {
   Bytes packed(ZSTD_compressBound(bytes.size()));
   const std::size_t size =
       ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), kPageLevel);
-  // It only fails where memory does.
+  // Fails only if memory is exhausted.
   if (ZSTD_isError(size) != 0) throw std::bad_alloc();
   packed.resize(size);
   return packed;

@@ -10,11 +10,13 @@ namespace cubinet {
 // imports/<number>.import as bytes, little-endian (docs/formats/import.md):
 //
 // clang-format off
-//   <import> ::= "CIMP" u16 kImportVersion, <string> folder, <string> pin, <string> publisher's version,
-//                u8 placement, <string> table (CTAB), u32 count { <plain> }, u32 count { <file> },
+//   <import> ::= "CIMP" u16 kImportVersion, <string> folder, <string> pin,
+//                <string> publisher's version, u8 placement, <string> table (CTAB),
+//                u32 count { <plain> }, u32 count { <file> },
 //                32 bytes SHA-256 of all that precedes
-//   <plain>  ::= <string> name, u32 shared bytes, u32 threads, u16 major, u16 minor, u8 kind, 32 bytes digest
-//   <file>   ::= <string> name, 32 bytes digest, u64 size            ; ascending by name
+//   <plain>  ::= <string> name, u32 shared bytes, u32 threads, u16 major, u16 minor, u8 kind,
+//                32 bytes digest
+//   <file>   ::= <string> name, 32 bytes digest, u64 size  ; ascending by name
 // clang-format on
 //
 // The import's number is stated only in the file's name, so equal contents are equal bytes. Version

@@ -15,7 +15,7 @@ namespace cubinet {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kRowsOfThread = 2048;  // some milliseconds: a thread is not begun for less
+constexpr std::size_t kRowsOfThread = 2048;  // some milliseconds: less work is not worth a thread
 
 }  // namespace
 
@@ -56,14 +56,13 @@ ImportedFolder::Builds ImportedFolder::make_builds() const {
   StoredRows rows(kernels.size());
   builds.records.reserve(kernels.size() + import_->plain.size());
   builds.records.resize(kernels.size());
-  // A table of thousands of rows is half of what a process waits for that looks for a published
-  // kernel.
+  // A table of thousands of rows takes half of the time of a first lookup of a published kernel.
   parallel_for((kernels.size() + kRowsOfThread - 1) / kRowsOfThread, 0, [&](std::size_t part) {
     const std::size_t end = std::min((part + 1) * kRowsOfThread, kernels.size());
     for (std::size_t i = part * kRowsOfThread; i < end; ++i) {
       const KernelRow& row = kernels[i];
       auto record = record_of(row, identify(row));
-      // Its publisher's launcher lets each kernel of a known layout start before its predecessor
+      // The publisher's launcher lets each kernel of a known layout start before its predecessor
       // ends.
       record->entry_points.front().programmatic_launch = !row.layout.empty();
       if (const PublishedHeader* header = find_published_header(row.pin))

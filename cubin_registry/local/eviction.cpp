@@ -7,7 +7,7 @@
 namespace cubinet {
 namespace {
 
-// Uses are noted to the minute.
+// Uses are recorded to the minute.
 constexpr std::int64_t kRecent = 2 * 3'600 + 60;
 constexpr std::int64_t kClocksDiffer = 3'600;
 

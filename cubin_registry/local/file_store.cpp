@@ -27,9 +27,10 @@ Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& d
     if (image && image->size() == size && sha256(*image) == digest)
       return std::make_shared<const Bytes>(*std::move(image));
   }
-  // What is not there is told by its path, where another home may lie today.
+  // A missing image is confirmed by path, because another home may be at the path now.
   const fs::path path = home_.cubin(digest);
-  // One that has grown is refused before its bytes are read: they might not fit into memory.
+  // A file that has grown is refused before its bytes are read, because they might not fit into
+  // memory.
   auto image = files_->read(path, std::min(size, kMaximumImageBytes));
   if (image && image->size() != size) {
     return damaged_file(
@@ -38,8 +39,8 @@ Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& d
   return verified_bytes(std::move(image), path, digest);
 }
 
-// The way to a new folder is made durable behind the file that it was made for: journals commit
-// both at once, and what is asked for before takes a commit of its own.
+// The path to a new folder is synced after the file that it was created for: journals commit both
+// at once, and an earlier sync would cost another commit.
 Result<void> FileStore::put(const fs::path& file, const Callback<Result<void>()>& write) {
   const fs::path folder = file.parent_path();
   CUBINET_TRY_ASSIGN(const auto status, files_->status(folder));
@@ -117,8 +118,7 @@ Result<void> FileStore::for_each_record(const RecordVisitor& visit) const {
   return {};
 }
 
-// The note is made first and must be new: so is then the name, however often the clock says the
-// same.
+// The note is created first and must be new, so the name is unique even if the clock repeats.
 Result<fs::path> FileStore::new_quarantine_name(const fs::path& path, std::string_view reason) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto stamp = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
@@ -133,7 +133,7 @@ Result<fs::path> FileStore::new_quarantine_name(const fs::path& path, std::strin
     if (!file) return std::move(file).error();
     CUBINET_TRY_ASSIGN(const auto taken, files_->status(target));
     if (taken) continue;
-    // It is for people; the move is what counts.
+    // The note is for people. Only the move matters.
     static_cast<void>((*file)->write(as_bytes(std::string(reason) + "\n")));
     static_cast<void>((*file)->close());
     return target;
@@ -156,7 +156,7 @@ bool FileStore::set_aside(const fs::path& path, std::string_view reason) {
   return true;
 }
 
-// Where the file that got the second name is not the one that was verified, it loses it again.
+// Links the file, and removes the second name again if it is not the verified file.
 Result<bool> FileStore::try_link(const fs::path& from, const fs::path& to, const Sha256Digest& digest) {
   const fs::path temporary = temporary_path_beside(to);
   if (!files_->link(from, temporary)) return false;
@@ -173,7 +173,7 @@ Result<bool> FileStore::try_link(const fs::path& from, const fs::path& to, const
 
 Result<void> FileStore::bring_image(const fs::path& from, const Sha256Digest& digest, bool link) {
   const fs::path to = home_.cubin(digest);
-  // What is there has the size of what a link names, or is replaced.
+  // An existing file must have the size of the link's target. Otherwise it is replaced.
   CUBINET_TRY_ASSIGN(const auto status, files_->status(from));
   const bool sized = status && status->type == FileStatus::Type::regular;
   const auto there = verified_bytes(files_->read(to, sized ? status->size : kMaximumImageBytes), to, digest);

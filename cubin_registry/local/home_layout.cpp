@@ -18,7 +18,7 @@ constexpr std::string_view kLockSuffix = ".lock";
 constexpr std::size_t kBuildLockDigits = 32;
 constexpr std::size_t kDigestDigits = 2 * sizeof(Sha256Digest::bytes);
 
-// kRecordFolders and more for what is no digit.
+// Returns at least kRecordFolders if the character is not a digit.
 std::size_t folder_of_digit(char digit) {
   return kDigits.find(digit) / (kDigits.size() / HomeLayout::kRecordFolders);
 }
@@ -63,7 +63,7 @@ Result<fs::path> resolve(const fs::path& path) {
   return resolved.has_filename() ? resolved : resolved.parent_path();
 }
 
-// Durable with the first file that is put into one of them.
+// Creates the subfolders. They become durable with their first file.
 Result<void> create_subfolders(FileSystem& files, const HomeLayout& home) {
   for (const fs::path& folder : {home.cubins(), home.records(), home.locks(), home.quarantine()}) {
     CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
@@ -207,7 +207,7 @@ void place_index(FileSystem& files, const std::string& folder, OpenHome& opened)
   if (!kind.network) return;
   opened.why_no_index = "the home is on a network file system, " + kind.name;
   if (folder.empty() || files.kind(folder).network) return;
-  // One for each home, told apart by its name.
+  // A separate index for each home, identified by its path.
   const fs::path mine =
       fs::path(folder) / sha256(as_bytes(opened.home.root().native())).to_hex().substr(0, 16);
   if (opened.writable && !files.create_directories(mine, FileSystem::Mode::private_to_owner)) return;

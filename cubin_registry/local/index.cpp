@@ -55,7 +55,7 @@ class SqliteIndex final : public Index {
   VerifiedTable verified_;
 };
 
-// Writers wait longer for the lock than readers do.
+// Sets the longer time limit of writers.
 class SqliteIndex::Patience {
  public:
   explicit Patience(sqlite::Database& database) : database_(database) {
@@ -75,18 +75,18 @@ void SqliteIndex::abandon() {
   database_.abandon();
 }
 
-// SQLite commits the pragmas that are stored in the file with the transaction that they are part
-// of, so a version number that is there says that the tables are there.
+// SQLite commits pragmas stored in the file with their transaction, so an existing version number
+// implies that the tables exist.
 Result<void> SqliteIndex::make() {
   CUBINET_TRY_ASSIGN(auto transaction, sqlite::WriteTransaction::begin(database_));
   CUBINET_TRY_ASSIGN(const IndexSchema now, inspect_schema(database_));
-  if (now == IndexSchema::current) return {};  // somebody else was faster
+  if (now == IndexSchema::current) return {};  // another process was faster
   CUBINET_TRY(create_index_schema(database_));
   return transaction.commit();
 }
 
-// Two bytes of the header say how the file is written: another value makes it one to read, or asks
-// for a log.
+// Two bytes of the header state the format: another value makes the file read-only, or requires a
+// log.
 Result<void> SqliteIndex::prepare_to_write() {
   if (database_.only_to_read()) return Error{ErrorCode::corruption, "the index cannot be written"};
   CUBINET_TRY_ASSIGN(const std::string mode, database_.text("PRAGMA journal_mode=DELETE"));
@@ -126,9 +126,9 @@ Result<std::vector<StoredRecord>> SqliteIndex::records() {
     const std::int64_t published_ns = bound.integer(1);
     const ByteView encoded = bound.blob(2);
     auto record = decode_record(encoded);
-    // A cell that could not be read looks like an empty one.
+    // A cell that could not be read looks empty.
     CUBINET_TRY(bound.check());
-    // A newer build's, whose file is passed over in the same way.
+    // An entry of a newer build, whose file is skipped too.
     if (!record && record.error().code == ErrorCode::unsupported) continue;
     if (!record || entry_name(record->identity.kernel_hash(), encoded) != name) {
       return Error{ErrorCode::corruption, "a row of the index is not what its name says"};
@@ -184,7 +184,7 @@ Result<void> SqliteIndex::remember(std::string_view folder, std::span<const Veri
 Result<void> SqliteIndex::check() {
   CUBINET_TRY_ASSIGN(const std::string finding, database_.text("PRAGMA integrity_check(1)"));
   if (finding == "ok") return {};
-  // SQLite counts a page that it could not read among the damages.
+  // SQLite reports a page that it could not read as damage.
   const bool unreadable = finding.find("error code=") != std::string::npos;
   return Error{unreadable ? ErrorCode::io : ErrorCode::corruption,
                "SQLite's check of the index says: " + finding};

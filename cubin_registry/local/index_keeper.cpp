@@ -20,7 +20,7 @@ fs::path companion_of(fs::path index, const char* suffix) {
   return index;
 }
 
-// SQLite's locks are the process's, not a connection's.
+// SQLite's locks belong to the process, not to a connection.
 ForkHazard sqlite_library;
 
 Result<void> discard(const Result<bool>& result) {
@@ -29,7 +29,7 @@ Result<void> discard(const Result<bool>& result) {
 
 // An index is trusted under the same condition as records: nobody else can have written it.
 const char* why_not_ours(const FileStatus& status) {
-  // No link at all: a journal that its owner removes while we look.
+  // No link: the journal's owner may be removing it at this moment.
   if (status.type != FileStatus::Type::regular || status.links > 1) return "is no file of its own";
   return why_not_trusted(status);
 }
@@ -67,7 +67,7 @@ Result<Index*> IndexKeeper::usable_index(Making making, const Turn& turn) {
   if (index_ != nullptr && !index_->moved()) return index_.get();
   index_.reset();
   if (passed_over_ && std::chrono::steady_clock::now() < ask_again_) return *passed_over_;
-  passed_over_.reset();  // what fails now is passed over, or mended, anew
+  passed_over_.reset();  // a new failure is skipped or repaired anew
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
   const bool made_here = writable_ && making == Making::yes;
   if (!status && !made_here) return Error{ErrorCode::not_found, "there is no index"};
@@ -131,9 +131,8 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
   const Turn turn(mutex_);
   if (generation != generation_) return {};             // another thread did
   if (index_ != nullptr && index_->moved()) return {};  // another process did
-  // One that could not be opened may have been replaced before we got the lock, and in one that was
-  // open a newer build may have made its schema: then our statements fail as they do in a damaged
-  // one.
+  // An index that could not be opened may have been replaced before the lock was taken. In an open
+  // one, a newer build may have created its schema, so our statements fail as with a damaged index.
   const bool was_open = index_ != nullptr;
   index_.reset();
   auto again = usable_index(Making::yes, turn);
@@ -141,8 +140,7 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
   if (!again && again.error().code != ErrorCode::corruption) return std::move(again).error();
   index_.reset();
   const fs::path file = store_.home().index();
-  // One outside the home is on another file system, from which nothing can be moved into the
-  // quarantine.
+  // An index outside the home is on another file system, so it cannot be moved to the quarantine.
   const bool is_copy = file.parent_path() != store_.home().root();
   const auto put_away = [&](const fs::path& path, const std::string& reason) {
     return is_copy ? store_.files().remove(path).has_value() : store_.set_aside(path, reason);
@@ -162,7 +160,7 @@ Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
   if (!why_none_.empty()) return {};
   const Turn turn(mutex_);
   index_.reset();
-  passed_over_.reset();  // what is there now decides
+  passed_over_.reset();  // the new state decides
   const auto there = usable_index(Making::no, turn);
   if (!there && there.error().code == ErrorCode::unsupported) return there.error();
   index_.reset();

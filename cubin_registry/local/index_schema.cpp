@@ -39,7 +39,7 @@ CREATE TABLE verified_files (
 ) STRICT, WITHOUT ROWID;
 )";
 
-// Of the text of all tables, and the version that they are of.
+// Returns the checksum of the text of all tables and their version.
 Result<std::int64_t> schema_checksum(sqlite::Database& database, std::int64_t version) {
   CUBINET_TRY_ASSIGN(sqlite::Statement query,
                      database.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"));
@@ -56,8 +56,8 @@ Result<std::int64_t> schema_checksum(sqlite::Database& database, std::int64_t ve
   return static_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()));
 }
 
-// A damaged number must not pass for a newer build's: that build would have written a checksum of
-// its own.
+// Returns whether the version number is confirmed by its checksum. A damaged number must not look
+// like a newer version, whose build would have written a checksum.
 Result<bool> vouches_for_itself(sqlite::Database& database, std::int64_t version) {
   const auto query = [&](const std::string& sql) -> Result<std::int64_t> {
     auto value = database.integer(sql);

@@ -8,7 +8,7 @@ Result<TuningTable> read_tuning(const FileStore& store) {
   if (!file && file.error().code == ErrorCode::not_found) return TuningTable();
   if (!file) {
     Error error = std::move(file).error();
-    // No table is larger: such a file will never be read, by any build.
+    // No table is larger, so no build will ever read such a file.
     const auto status = store.files().status(store.home().tuning());
     if (error.code == ErrorCode::io && status && *status && (*status)->size > kMaximumTuningBytes)
       error.code = ErrorCode::corruption;

@@ -33,7 +33,7 @@ bool is_interrupted_write(const fs::path& path) {
 
 Result<std::vector<fs::path>> temporaries_beside_index(const FileStore& store) {
   std::vector<fs::path> paths;
-  // Somebody may have made a home of a folder that holds other things.
+  // The home's folder may contain unrelated files.
   for (const fs::path& file :
        {store.home().index(), store.home().limit(), store.home().uses(), store.home().tuning()}) {
     const std::string prefix = "." + file.filename().string() + ".";
@@ -59,7 +59,7 @@ Result<bool> add_images_of_records(const FileStore& store, std::set<Sha256Digest
   bool complete = true;
   CUBINET_TRY(store.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
     if (record) named.insert(record->record->digest);
-    if (!record && !names_nothing(record.error())) complete = false;  // it may name any of them
+    if (!record && !names_nothing(record.error())) complete = false;  // it may name any image
     return {};
   }));
   return complete;
@@ -85,7 +85,7 @@ Result<void> remove_unnamed_images(FileSweep& sweep, LocalImports& imports,
     const fs::path path = store.home().cubin(digest);
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
     if (!status || (only_old && !is_left_over(*status))) continue;
-    // The bytes of a file with another name stay.
+    // The bytes of a file with another name are not freed.
     CUBINET_TRY(sweep.remove(path, status->links <= 1 ? status->size : 0));
   }
   return {};

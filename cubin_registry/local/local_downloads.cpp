@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whoever changes what is known of a channel does so in a moment.
+// The limit for the lock of a channel's state, whose changes are short.
 constexpr std::chrono::seconds kChannelLockLimit{5};
 
 class HeldLock final : public BuildLock {
@@ -72,8 +72,7 @@ std::unique_ptr<BuildLock> LocalDownloads::lock(const Sha256Digest& what, std::c
   return lock && *lock ? hold(*std::move(lock)) : nullptr;
 }
 
-// Another lock than that of a download: a process that queries the server changes the state
-// meanwhile.
+// Not the lock of a download: a process that queries the server changes the state meanwhile.
 Result<std::unique_ptr<FileLock>> LocalDownloads::lock_channel(const Sha256Digest& digest_of_place) {
   return lock_within(store_.files(), store_.home().channel_lock(digest_of_place),
                      FileSystem::Sharing::exclusive, kChannelLockLimit, store_.log_sink());

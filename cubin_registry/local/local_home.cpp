@@ -16,7 +16,7 @@
 namespace cubinet {
 namespace {
 
-// One kernel with heavy templates takes a minute; a builder that takes longer than this is stopped,
+// A kernel with heavy templates takes a minute. A builder that takes longer than this is stopped,
 // not busy.
 constexpr std::chrono::minutes kBuildLockLimit{10};
 // A rename older than this is on the disk already: journals commit every 5 s (ext4) or 30 s (XFS,
@@ -210,7 +210,7 @@ Result<std::optional<Cubin>> LocalHome::verified_build(std::shared_ptr<const Cub
   return read_again_or_set_aside(std::move(record));
 }
 
-// The exclusive lock excludes that the image is being replaced by a good one.
+// The exclusive lock ensures that nobody is replacing the image by a good one.
 std::optional<Cubin> LocalHome::read_again_or_set_aside(std::shared_ptr<const CubinRecord> record) {
   StoreLock lock = store_lock();
   if (auto locked = lock.exclude(); !locked) {
@@ -260,7 +260,7 @@ Result<void> LocalHome::publish(const Cubin& cubin) {
   if (const auto damaged = store_.read_record(name); !damaged && names_nothing(damaged.error()))
     store_.set_aside(store_.home().record(name), damaged.error().message);
   CUBINET_TRY_ASSIGN(const StoredRecord stored, store_.write_record(cubin.record));
-  // The build is there, whatever becomes of those that it takes over and of its row: a list asks
+  // The build is published, even if removing the replaced ones or writing its row fails: lists read
   // the files.
   std::vector<std::string> replaced;
   for (const StoredRecord& each : there) {
@@ -339,7 +339,8 @@ Result<std::uint64_t> LocalHome::remove(const CubinRecords& records) {
 
 // REQUIRES: the exclusive lock.
 Result<std::uint64_t> LocalHome::remove_with_hidden(const CubinRecords& records, StoreLock& lock) {
-  // Before what hides them: a removal that is cut short brings none of them back.
+  // Hidden records are removed before those that hide them, so that an interrupted removal does not
+  // restore them.
   CUBINET_TRY_ASSIGN(const CubinRecords hidden, hidden_by(records));
   CUBINET_TRY(remove_locked(hidden, lock));
   return remove_locked(records, lock);
@@ -361,9 +362,9 @@ Result<std::unique_ptr<BuildLock>> LocalHome::lock_for_build(const KernelIdentit
                return record->fingerprint == fingerprint && record->identity == identity;
              });
     };
-    // One that was there before is built again because it is of no use.
+    // An existing build is built again because it is unusable.
     const bool was_there = is_there();
-    // Those who wait for one build continue together, unless it was not built.
+    // Processes that wait for one build continue together, unless it was not built.
     lock = take(FileSystem::Sharing::shared, kBuildLockLimit);
     if (lock && (was_there || !is_there())) {
       lock->reset();

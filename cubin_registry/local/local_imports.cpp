@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whoever holds the lock removes images for as long as this takes.
+// The limit for the lock, which a sweep holds while it removes images.
 constexpr std::chrono::milliseconds kBringLockLimit{10'000};
-// A hundred times the largest that is known.
+// A hundred times the largest known one.
 constexpr std::uint64_t kMaximumImportBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaximumImportNumber = std::numeric_limits<std::int64_t>::max();
 
-// "7.import": one name for one number.
+// Returns the number of "7.import". Each number has one name.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   constexpr std::string_view kSuffix = ".import";
   if (!name.ends_with(kSuffix)) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
   return number;
 }
 
-// It is there and could not be read just now: what it would say, nobody knows.
+// Returns whether the import exists and is temporarily unreadable, so its content is unknown.
 bool is_unknown(const Result<ArtifactImport>& import) {
   if (import || names_nothing(import.error())) return false;
   return import.error().code != ErrorCode::unsupported && import.error().code != ErrorCode::not_found;
@@ -88,7 +88,7 @@ Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().imports()));
   if (status && stamp_ && stamp_->still_is(*status)) return folders_;
   if (!status && folders_ != nullptr && folders_->empty()) return folders_;
-  // Before the list: what is written while it is made must give the folder another stamp.
+  // Taken before the list: a file written during the listing must change the folder's stamp.
   const auto stamp =
       status ? std::optional(FolderStamp::of(*status, std::chrono::system_clock::now())) : std::nullopt;
   CUBINET_TRY_ASSIGN(const auto there, numbers());
@@ -190,7 +190,7 @@ Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
   const std::uint64_t number = there.empty() ? 1 : there.back() + 1;
   const fs::path path = store_.home().import(number);
   CUBINET_TRY(store_.put(path, [&] { return write_file_atomically(store_.files(), path, encoded); }));
-  // From here on the import is there, whatever becomes of the one that it replaces.
+  // The import is published, even if removing the replaced one fails.
   end_bringing();
   remove_replaced(replaced);
   return number;
@@ -235,7 +235,7 @@ Result<bool> LocalImports::remove(std::uint64_t number) {
   if (is_unknown(import)) return import.error();
   if (import) {
     CUBINET_TRY_ASSIGN(const auto siblings, of_folder(import->folder));
-    // What it hides goes before it: a removal that is cut short brings none of them back.
+    // Hidden imports are removed first, so that an interrupted removal does not restore them.
     const bool in_force = !siblings.empty() && siblings.back().number == number;
     for (const Entry& sibling : siblings) {
       if (in_force && sibling.number != number) CUBINET_TRY(remove_one(sibling.number, sibling.import));
@@ -296,7 +296,7 @@ Result<void> LocalImports::remember(const std::string& folder, std::span<const V
   CUBINET_TRY(access_.check_writable());
   if (files.empty()) return {};
   StoreLock lock = access_.store_lock();
-  // Where it cannot be written, what was verified is verified again.
+  // If this cannot be written, the files are verified again.
   if (!lock.share()) return {};
   index_.run(lock, [&](Index& index) { return index.remember(folder, files); });
   return {};

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 using Kind = StoreFinding::Kind;
 
-// Longer than it takes from one step of a publish to the next.
+// Longer than the time between two steps of a publish.
 constexpr std::chrono::milliseconds kMoment{200};
 
 Kind kind_of(const Error& error) {
@@ -29,7 +29,7 @@ Kind kind_of(const Error& error) {
   return is_no_image(error) ? Kind::damaged_cubin : Kind::unreadable_file;
 }
 
-// The finding of a home whose measurements cannot be read.
+// Returns the finding for unreadable measurements.
 std::optional<StoreFinding> tuning_finding(const FileStore& store) {
   const auto kept = read_tuning(store);
   if (kept) return std::nullopt;
@@ -57,7 +57,7 @@ class HomeVerification {
         report_.bytes += record.size;
       } else if (image.error().code != ErrorCode::not_found) {
         add(kind_of(image.error()), file, image.error().message);
-      } else if (store_.read_record(name)) {  // else: removed meanwhile, with its image
+      } else if (store_.read_record(name)) {  // otherwise removed meanwhile, with its image
         add(Kind::missing_cubin, file, "entry " + name + " has no image");
       }
     }
@@ -110,7 +110,7 @@ class HomeVerification {
     return {};
   }
 
-  // `growing`: a folder is being imported, and its images are yet to be named.
+  // If `growing` is true, a folder is being imported and its images are not named yet.
   Result<void> check_strays(bool growing) {
     CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
     CUBINET_TRY_ASSIGN(const auto records, store_.files_below(store_.home().records()));
@@ -129,7 +129,7 @@ class HomeVerification {
   }
 
  private:
-  // A temporary file may be one that is being written.
+  // A temporary file may be in use by a writer.
   Result<void> add_stray(const fs::path& file, const char* reason) {
     CUBINET_TRY_ASSIGN(const auto status, store_.files().status(file));
     if (!status) return {};
@@ -146,10 +146,10 @@ class HomeVerification {
   const FileStore& store_;
   VerifyReport& report_;
   std::set<std::pair<Sha256Digest, std::uint64_t>> checked_;
-  std::set<Sha256Digest> named_;  // by records and imports
+  std::set<Sha256Digest> named_;  // images named by records and imports
 };
 
-// Leaves those of `findings` that are among `others`.
+// Keeps those of `findings` that are among `others`.
 void keep_common(std::vector<StoreFinding>& findings, const std::vector<StoreFinding>& others) {
   const auto is_new = [&](const StoreFinding& finding) {
     return std::none_of(others.begin(), others.end(), [&](const StoreFinding& other) {
@@ -191,9 +191,9 @@ Result<HomeStats> LocalHome::stats() {
   return stats;
 }
 
-// Two passes when the first finds something: a publish in progress looks like damage for a moment.
-// Under the exclusive lock there is none; without it, what is not found a moment later again was no
-// damage.
+// Makes a second pass if the first has findings, because a publish in progress looks like damage
+// for a moment. Under the exclusive lock there is none. Without it, a finding that is not repeated
+// was no damage.
 Result<VerifyReport> LocalHome::verify() {
   CUBINET_TRY(check_process());
   StoreLock lock = store_lock();
@@ -270,8 +270,7 @@ Result<VerifyReport> LocalHome::repair() {
   }
   std::vector<StoredRecord> records;
   CubinRecords without_image;
-  // Whether the image stays: a damaged one is moved away, and one that is gone is not there to
-  // stay.
+  // Returns whether the image stays: a damaged one is quarantined, and a missing one does not.
   const auto stays = [&](const StoredRecord& stored) {
     const CubinRecord& record = *stored.record;
     const auto image = store_.read_image(record.digest, record.size);

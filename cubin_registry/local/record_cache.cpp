@@ -7,12 +7,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-// 64 records take 0.2 ms, a fifth of what a Runtime's first hit takes.
+// 64 records take 0.2 ms, a fifth of a Runtime's first hit.
 constexpr std::size_t kFewRecords = 64;
 
-// For how long a folder may be written without another time of modification. A kernel's clock of
-// files ticks once in 10 ms at most; a file system that counts whole seconds, or two, shows it in
-// the time.
+// Returns how long a folder may change without a new modification time. The kernel's clock of files
+// has a resolution of at most 10 ms. A resolution of one or two seconds is visible in the time.
 std::int64_t tick_of(std::int64_t modified_ns) {
   return modified_ns % kSecond == 0 ? 5 * kSecond / 2 : kSecond / 20;
 }
@@ -42,7 +41,7 @@ Result<void> RecordCache::refresh(std::size_t number, Look look) {
   folder.stamp = {};
   folder.open = nullptr;
   if (listing) {
-    // Both are in the order of names. While others publish this is done at every look-up.
+    // Both are ordered by name. While others publish, every lookup does this.
     for (std::string& name : listing->names) {
       while (known != folder.records.end() && known->first < name)
         known = folder.records.erase(known);
@@ -96,7 +95,7 @@ Result<std::vector<StoredRecord>> RecordCache::of_kernel(const KernelId& kernel)
   const std::lock_guard lock(folder.mutex);
   CUBINET_TRY(refresh(number, Look::in_open_folder));
   auto found = listed_of(folder, kernel);
-  // What was listed just now was listed by its path.
+  // A folder that was just listed was listed by its path.
   if (!found || !found->empty() || folder.open == nullptr) return found;
   CUBINET_TRY(refresh(number, Look::by_path));
   return listed_of(folder, kernel);

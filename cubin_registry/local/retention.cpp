@@ -12,17 +12,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaximumLimitBytes = 128;
-// After so much of the room that was left, the home is counted again.
+// The home is counted again after this part of the remaining room was used.
 constexpr std::uint64_t kPartOfRoom = 4;
 constexpr std::chrono::seconds kCountedFor{60};
-// For so long nobody tries again to make room where there was none to be made.
+// The pause after an attempt to make room that freed nothing.
 constexpr std::chrono::seconds kNoRoomPause{10};
 
 fs::path pin_file(const FileStore& store, KernelKey key) {
   return store.home().pins() / key.to_string();
 }
 
-// "high 1000 low 800\n", and nothing else.
+// Returns "high 1000 low 800\n".
 std::string text_of(const SizeLimit& limit) {
   return "high " + std::to_string(limit.high) + " low " + std::to_string(limit.low) + "\n";
 }
@@ -58,8 +58,7 @@ Result<void> write_pin(FileStore& store, KernelKey key) {
   const fs::path file = pin_file(store, key);
   return store.put(file, [&]() -> Result<void> {
     auto created = store.files().create(file);
-    // One that is there may have been made by a process that was killed before the folder was
-    // synced.
+    // An existing file may be from a process that was killed before it synced the folder.
     if (!created && created.error().native != EEXIST) return std::move(created).error();
     if (created) CUBINET_TRY((*created)->close());
     return store.files().sync_directory(file.parent_path());

@@ -12,7 +12,8 @@ Error error_of(sqlite3* connection, int status) {
   switch (status & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // a statement that does not fit the schema: our own fit the one that we write
+    // the statement does not match the schema, while ours match the schema that we write
+    case SQLITE_ERROR:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
       return Error{ErrorCode::corruption, std::move(message), {}, {}, 0};
@@ -20,7 +21,8 @@ Error error_of(sqlite3* connection, int status) {
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return Error{ErrorCode::busy, std::move(message), {}, {}, 0};
-    case SQLITE_READONLY:  // opened to read, and what a writer that died began is to be rolled back first
+    // opened read-only, while the transaction of a dead writer must be rolled back first
+    case SQLITE_READONLY:
       return Error{ErrorCode::unavailable,
                    std::move(message),
                    "open the registry to write: what a process left unfinished is finished then",
@@ -99,8 +101,7 @@ void Statement::reset() {
 }
 
 Result<Database> Database::open(const std::filesystem::path& file, Mode mode) {
-  // NOMUTEX: whoever owns the connection locks; a library built without thread support cannot be
-  // used at all.
+  // NOMUTEX: the connection's owner locks. A library without thread support cannot be used.
   if (sqlite3_threadsafe() == 0) {
     return Error{ErrorCode::unsupported, "this SQLite is built without thread support",
                  "use another libsqlite3"};
@@ -166,7 +167,7 @@ Result<WriteTransaction> WriteTransaction::begin(Database& database) {
 }
 
 WriteTransaction::~WriteTransaction() {
-  // An error that rolled back by itself makes this one fail, which changes nothing.
+  // After an error that rolled back automatically, this fails without effect.
   if (database_ != nullptr) static_cast<void>(database_->execute("ROLLBACK"));
 }
 

@@ -27,8 +27,8 @@ std::int64_t now_in_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-// A lock file is removed by whoever holds its lock, and FileSystem::lock looks again whether the
-// file it locked is still the one with the name.
+// Removes lock files. Only the holder of a lock removes its file, and FileSystem::lock checks
+// afterwards that the locked file still has the name.
 Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   CUBINET_TRY_ASSIGN(const auto paths, store.files_below(store.home().locks()));
   for (const fs::path& path : paths) {
@@ -41,9 +41,9 @@ Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   return {};
 }
 
-// Records whose image is gone, and those of a build that another record of it took over. One whose
-// image is there and cannot be used stays before the one in force: setting damage aside is for
-// those who load it. Gives those that stay.
+// Removes records whose image is missing, and superseded records of a build. Keeps a record with an
+// unusable image before the one in force, because only loading quarantines damage. Returns the
+// remaining records.
 Result<std::vector<StoredRecord>> sweep_records(FileSweep& sweep, Survey& survey) {
   FileStore& store = sweep.store();
   std::vector<StoredRecord> all;
@@ -101,7 +101,8 @@ class EvictionCandidates {
     image.pinned = image.pinned || pins_.count(record.identity.key()) != 0;
   }
 
-  // `files`: that nothing else holds, by digest. Those that records name are the import's.
+  // `files` are the files that nothing else uses, by digest. Those that records name do not count
+  // for the import.
   Result<void> add_import(ImportedFolder& folder, std::int64_t published,
                           const std::map<Sha256Digest, std::uint64_t>& files) {
     Evictable import;
@@ -178,7 +179,7 @@ Result<void> LocalHome::evict_for(const SweepOptions& options, std::vector<Store
       std::map<Sha256Digest, std::uint64_t> files;
       for (const ArtifactFile& file : folder->import().files) {
         CUBINET_TRY_ASSIGN(const auto image, store_.files().status(store_.home().cubin(file.digest)));
-        // The bytes of a file with another name stay.
+        // The bytes of a file with another name are not freed.
         files.emplace(file.digest, image && image->links <= 1 ? file.size : 0);
       }
       CUBINET_TRY(candidates.add_import(*folder, status ? status->modified_ns / kNsPerSecond : 0, files));
@@ -218,7 +219,7 @@ std::optional<SizeLimit> LocalHome::limit_or_none() const {
   return std::nullopt;
 }
 
-// Never a reason for a publish to fail, or to wait longer than a moment.
+// Must not make a publish fail, or wait longer than a moment.
 void LocalHome::keep_limit(std::uint64_t added) {
   const std::optional<SizeLimit> limit = limit_or_none();
   if (!limit || !limit_watch_.is_due(added)) return;
@@ -233,7 +234,7 @@ void LocalHome::keep_limit(std::uint64_t added) {
     if (bytes <= limit->high) return bytes;
     const auto alone = store_.files().lock(store_.home().sweep_lock(), FileSystem::Sharing::exclusive);
     if (!alone && !knows_no_locks(alone.error())) return alone.error();
-    if (alone && *alone == nullptr) return bytes;  // somebody else sweeps
+    if (alone && *alone == nullptr) return bytes;  // another process sweeps
     StoreLock lock = store_lock();
     CUBINET_TRY(lock.exclude(kShortWait));
     CUBINET_TRY_ASSIGN(auto all, records_.all([] { return RecordCache::Rows(); }));
@@ -267,8 +268,7 @@ Result<SweepReport> LocalHome::sweep(const SweepOptions& options) {
   CUBINET_TRY(remove_left_overs(sweep, beside_index));
   CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));
   {
-    // A temporary file that is a link has the age of what it is a link to: nobody may be at work on
-    // it.
+    // A temporary hard link has the age of its target, so it may be in use.
     const auto alone = sweep.only_counts() ? std::optional<std::unique_ptr<FileLock>>(nullptr)
                                            : imports_.lock_out_bringers();
     if (alone) CUBINET_TRY(remove_left_overs(sweep, paths));

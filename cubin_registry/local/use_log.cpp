@@ -20,9 +20,9 @@ constexpr std::size_t kCoveredBytes = 40;
 constexpr std::size_t kMarkBytes = 48;
 constexpr std::uint32_t kHour = 60;  // minutes
 constexpr std::uint64_t kMaximumLogBytes = std::uint64_t{1} << 30;
-// As much as a request reads: four marks for each of all published cubins.
+// The part that a request reads: four marks for each of all published cubins.
 constexpr std::uint64_t kRecalledBytes = std::uint64_t{4} << 20;
-// A log is made shorter when it has more than this, and four marks a subject.
+// A log is compacted if it exceeds this and four marks per subject.
 constexpr std::uint64_t kShortBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMarksOfOne = 4;
 
@@ -30,7 +30,7 @@ std::uint64_t checksum_of(ByteView covered) {
   return XXH3_64bits_withSeed(covered.data(), covered.size(), kUseLogVersion);
 }
 
-// Minutes that a use may wait for others, while there are requests.
+// The minutes that a use may wait for a batch while there are requests.
 constexpr std::uint32_t kPatience = 1;
 
 bool is_count(const Sha256Digest& subject) {
@@ -75,7 +75,7 @@ std::vector<UseMark> decode_marks(ByteView bytes) {
     mark.count = *reader.u32();
     mark.minute = *reader.u32();
     if (*reader.u64() != checksum_of(bytes.first(kCoveredBytes))) {
-      bytes = bytes.subspan(1);  // a write that was cut short: the next mark begins anywhere
+      bytes = bytes.subspan(1);  // an interrupted write: the next mark may begin at any byte
       continue;
     }
     marks.push_back(mark);
@@ -101,7 +101,7 @@ UseLog::~UseLog() {
   try {
     flush();
   } catch (const std::bad_alloc&) {
-    // What was counted is lost with a process that has no memory left.
+    // The counts are lost if the process has no memory left.
   }
 }
 
@@ -131,7 +131,7 @@ void UseLog::used(const Sha256Digest& image) {
   try {
     note(image);
   } catch (const std::bad_alloc&) {
-    // The mark is lost, not the hit.
+    // Only the mark is lost, not the hit.
   }
 }
 
@@ -177,7 +177,8 @@ std::vector<UseMark> UseLog::take_counts(std::uint32_t minute) {
 void UseLog::write(std::span<const UseMark> marks) {
   if (marks.empty()) return;
   const auto lock = store_.files().lock(store_.home().uses_lock(), FileSystem::Sharing::shared);
-  if (lock && *lock == nullptr) return;  // the file is being replaced: what is added would be lost with it
+  // the file is being replaced, so an appended mark would be lost
+  if (lock && *lock == nullptr) return;
   auto written = lock || knows_no_locks(lock.error())
                      ? store_.files().append(store_.home().uses(), encode_marks(marks))
                      : Result<void>(lock.error());

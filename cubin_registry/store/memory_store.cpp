@@ -61,7 +61,7 @@ class MemoryStore final : public WritableStore {
 
  private:
   struct Entry {
-    KernelSpec spec;  // what the record's identity encodes
+    KernelSpec spec;  // decoded from the record's identity
     Cubin cubin;
   };
 
@@ -73,8 +73,8 @@ class MemoryStore final : public WritableStore {
   const StoreDescription description_{StoreKind::memory, {}, true};
   const ForkGuard fork_guard_;
   std::mutex mutex_;
-  std::vector<Entry> entries_;              // in the order of list(): a process keeps few of them
-  std::shared_ptr<const StoredRows> rows_;  // null: to be made anew
+  std::vector<Entry> entries_;              // in the order of list(); a process has few of them
+  std::shared_ptr<const StoredRows> rows_;  // null: must be made again
   TuningTable tuning_;
 };
 
