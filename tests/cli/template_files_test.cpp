@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/session/template_files.hpp>
-
 #include "tool.hpp"
+
+#include <cubinet/session/template_files.hpp>
 
 #include <doctest/doctest.h>
 

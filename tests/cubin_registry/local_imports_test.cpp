@@ -164,7 +164,7 @@ TEST_CASE("rows of two versions of a folder are kernels of their own") {
   CHECK(registry->imports().list()->at(1).version == "publisher 2");
 }
 
-TEST_CASE("an import whose folder is gone is said to be, and offers nothing until it is back") {
+TEST_CASE("an import whose folder is gone is said to be, and candidates nothing until it is back") {
   TwoImports fixture({0, 3}, {10, 3, ArtifactPlacement::copied});
   const auto kernel = (*fixture.registry->find_function("kernel_0")).front()->identity.kernel();
   fs::rename(fixture.first.path, fixture.folder / "away");
