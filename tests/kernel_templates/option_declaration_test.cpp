@@ -49,7 +49,7 @@ std::string refusal(const std::string& options) {
   return kernel_template.error().message;
 }
 
-bool holds(const std::string& text, std::string_view part) {
+bool refused_with(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -91,26 +91,26 @@ TEST_CASE("computed options are part of the identity, and options of a request r
 }
 
 TEST_CASE("wrong options are errors of the declaration, or of a specification if they depend on values") {
-  CHECK(holds(refusal(R"(["-time=x"])"), "'options': "));
-  CHECK(holds(refusal(R"(["-D{dtype}=1"])"), "has an expression in its name"));
-  CHECK(holds(refusal(R"(["--maxrregcount={registers"])"), "has a '{' that nothing closes"));
-  CHECK(holds(refusal(R"(["-DX=}"])"), "has a '}' that closes nothing"));
-  CHECK(holds(refusal(R"(["-DX={nothing}"])"), "nothing"));
-  CHECK(holds(refusal(R"(["-DX={1 +}"])"), "'options': '-DX={1 +}': "));
-  CHECK(holds(refusal(R"([4])"), "a flag as text, or an object"));
+  CHECK(refused_with(refusal(R"(["-time=x"])"), "'options': "));
+  CHECK(refused_with(refusal(R"(["-D{dtype}=1"])"), "has an expression in its name"));
+  CHECK(refused_with(refusal(R"(["--maxrregcount={registers"])"), "has a '{' that nothing closes"));
+  CHECK(refused_with(refusal(R"(["-DX=}"])"), "has a '}' that closes nothing"));
+  CHECK(refused_with(refusal(R"(["-DX={nothing}"])"), "nothing"));
+  CHECK(refused_with(refusal(R"(["-DX={1 +}"])"), "'options': '-DX={1 +}': "));
+  CHECK(refused_with(refusal(R"([4])"), "a flag as text, or an object"));
   std::string many = "[\"-DN0\"";
   for (int i = 1; i <= 256; ++i)
     many += ", \"-DN" + std::to_string(i) + "\"";
-  CHECK(holds(refusal(many + "]"), "at most 256 flags"));
-  CHECK(holds(refusal(R"([{"flag": "-DX"}])"), "if"));
-  CHECK(holds(refusal(R"([{"flag": "-DX", "if": "size"}])"), "'if' has to be"));
-  CHECK(holds(refusal(R"([{"flag": "-DX", "if": "fast", "else": "-DY"}])"), "else"));
-  CHECK(holds(refusal(R"([{"flag": "-DSIZE=3", "if": "fast"}])"), "the macro 'SIZE' of a parameter"));
-  CHECK(holds(refusal(R"([{"flag": "-time={size}", "if": "fast"}])"), "'options': "));
+  CHECK(refused_with(refusal(many + "]"), "at most 256 flags"));
+  CHECK(refused_with(refusal(R"([{"flag": "-DX"}])"), "if"));
+  CHECK(refused_with(refusal(R"([{"flag": "-DX", "if": "size"}])"), "'if' has to be"));
+  CHECK(refused_with(refusal(R"([{"flag": "-DX", "if": "fast", "else": "-DY"}])"), "else"));
+  CHECK(refused_with(refusal(R"([{"flag": "-DSIZE=3", "if": "fast"}])"), "the macro 'SIZE' of a parameter"));
+  CHECK(refused_with(refusal(R"([{"flag": "-time={size}", "if": "fast"}])"), "'options': "));
   const auto kernel_template = template_with(R"(["--maxrregcount={128 / registers}"])");
   const auto refused = kernel_template->resolve(with("registers", 0));
   REQUIRE_FALSE(refused);
-  CHECK(holds(refused.error().message, "template 't': "));
+  CHECK(refused_with(refused.error().message, "template 't': "));
 }
 
 TEST_CASE("a parameter that only an option uses is used") {
