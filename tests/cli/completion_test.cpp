@@ -90,7 +90,8 @@ TEST_CASE("Bash completes exactly the verbs and options that the help of each ve
   CHECK(completed.err.empty());
   std::istringstream lines(completed.out);
   for (const auto& [verb, help] : helps) {
-    CAPTURE(joined(verb));
+    const std::string line_of_verb = joined(verb);
+    CAPTURE(line_of_verb);
     std::string verbs;
     std::string options;
     std::getline(lines, verbs);
@@ -111,9 +112,9 @@ TEST_CASE("a name is an option with a value in all verbs or in none, as completi
     takes_value[rest.substr(0, rest.find(' '))].insert(rest.find(' ') != std::string::npos);
   }
   REQUIRE(takes_value.size() > 50);
-  for (const auto& [name, values] : takes_value) {
-    CAPTURE(name);
-    CHECK(values.size() == 1);
+  for (const auto& option : takes_value) {
+    CAPTURE(option.first);
+    CHECK(option.second.size() == 1);
   }
 }
 
