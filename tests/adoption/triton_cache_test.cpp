@@ -47,7 +47,7 @@ TEST_CASE("a recorded entry of Triton says what it is, and is stored without a p
   CHECK(files.size() == 8);
   std::string group;
   CHECK(content_of(files, "__grp__scale.json", group).find("/srv") == std::string::npos);
-  // The stored files are read again without an error.
+  // Reading the stored files again leaves them unchanged.
   const auto stored = files;
   ok(kTritonCache.read(test::kTritonHopper, files));
   CHECK(files == stored);

@@ -62,7 +62,7 @@ TEST_CASE("a source that the compiler is not given is refused once, as an error 
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("WHATEVER") != std::string::npos);
   CHECK_FALSE(journal.said("WHATEVER"));
-  // A local build is used and no other is made, so no log line follows.
+  // Only the log names the reason if a local build exists and no other is made.
   CHECK(source_of(*make_runtime(runtime_options(home / "h")), scale_spec(), kSpecific) ==
         KernelSource::compiled);
   const auto again = make_runtime(options)->cubin(scale_spec(), kSpecific);

@@ -83,7 +83,7 @@ TEST_CASE("what a cache has of the build that would be made is explained, also w
     CHECK(found.choice()->place == cache->description().place);
     CHECK_FALSE(found.would_compile.has_value());
     CHECK(explainer.compiler->compilations == 0);
-    // The local build has precedence, so the server is not asked.
+    // A local build has precedence, so the cache is not asked.
     explainer.put(kBaseline90);
     CHECK(explainer.explain().choice()->source != KernelSource::server);
     CHECK(cache->asked == 2);

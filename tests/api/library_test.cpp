@@ -187,7 +187,7 @@ TEST_CASE("a build is kept after all if its lock had the last file descriptor") 
   CHECK(library.keep(ShelfBuild().make(), std::make_unique<LastDescriptor>(*home)) == KernelSource::registry);
   CHECK(home->published == 2);
   CHECK(warnings == 0);
-  home->no_descriptor = true;  // another object of the process uses it
+  home->no_descriptor = true;  // another part of the process holds the last descriptor
   CHECK(library.keep(ShelfBuild{.word = "b"}.make()) == KernelSource::memory);
   CHECK(warnings == 1);
 }
@@ -245,7 +245,7 @@ TEST_CASE("a cache is asked for one build alone, counted, and told once while it
   cache->silent = true;
   for (int i = 0; i < 3; ++i) {
     CHECK_FALSE(ask());
-    // Lists and look-ups of a kernel do not query this store, so they neither fail nor log again.
+    // Lists and look-ups of a kernel do not query the cache, so they neither fail nor log again.
     CHECK(library.candidates(kernel()).records.empty());
   }
   CHECK(library.all());

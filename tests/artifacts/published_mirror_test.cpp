@@ -177,7 +177,7 @@ TEST_CASE_FIXTURE(MirrorOfFolder, "only cubins for a target or of a function are
   CHECK(linked_names(mirror() / folder_name).size() == 4);
   options.targets = {ok(SmTarget::parse("sm_103a"))};
   flip_bit_at(mirror() / cubin(0), 100);
-  CHECK(run().fetched == 1);  // it was listed once
+  CHECK(run().fetched == 1);  // an earlier run wanted it
   options = {};
   CHECK(run().fetched == 3);
   check_pages();

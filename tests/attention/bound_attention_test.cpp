@@ -355,7 +355,7 @@ TEST_CASE("a plan for one target is not bound to the build for another, and both
   const BoundSetting setting;
   if (setting.stub.missing()) return;
   const SmTarget baseline{9, 0, TargetKind::baseline};
-  const SmTarget specific{9, 0, TargetKind::specific};  // the target that the Runtime chooses by default
+  const SmTarget specific{9, 0, TargetKind::specific};  // the Runtime's default target
   TargetPolicy pins;
   pins.pinned = baseline;
   TargetPolicy forbids;

@@ -45,7 +45,7 @@ TEST_CASE(
   CHECK(plan(preferring(problem, 1)).workspace == blind);
   const DecodePlan many = plan(llama(1024, 4096));
   CHECK(many.blocks_per_multiprocessor == 8);
-  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 blocks would be eight for each SM
+  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 blocks would be eight per SM
   CHECK(many.workspace.partial_stats_bytes == std::uint64_t{2} * 128 * 8 * 8 * 4);
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("Without a second kernel the block that ends last combines every numbe
   CHECK(inside->splits == apart.splits);
   CHECK(inside->workspace.counter_bytes > 0);
   CHECK(inside->cost.time > apart.cost.time);
-  // The cost model then finds that fewer parts are best.
+  // The cost model then prefers fewer splits.
   PlanRequest free = request(llama(1, 65536));
   const auto chosen = plan_decode(free, kAttentionDecode, std::nullopt, none);
   REQUIRE(chosen);

@@ -215,7 +215,7 @@ TEST_CASE(
     problem.batch = batch;
     problem.kv_len = 9000;
     problem.ragged_q = batch == 40;
-    problem.q_len = batch == 40 ? 20 : 1;  // two tiles if a sequence has all tokens
+    problem.q_len = batch == 40 ? 20 : 1;  // a sequence with all its query tokens has two tiles
     const BoundAttention attention = bind(*gpu, problem);
     std::vector<std::int32_t> lengths(batch);
     for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -404,7 +404,7 @@ TEST_CASE("Tensors with strides of their own are read and written where they lie
   problem.kv_order = KvOrder::hnd;
   const AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
-  problem.kv_order = KvOrder::nhd;  // the plan's order, which the strides of the tensors override
+  problem.kv_order = KvOrder::nhd;  // the plan's order; the tensors' strides override it
   const BoundAttention attention = bind(*gpu, problem, 2);
   const TensorBuffers buffers = upload(*gpu, attention, inputs);
   AttentionTensors tensors = buffers.tensors();

@@ -157,7 +157,7 @@ TEST_CASE("the version pinned last serves what it can, an older one what only it
   for (KernelRow& row : rows) {
     row.pin = "older";
     row.version = 1;
-    // This row would win if the rows of both versions were one table.
+    // This target would win if the rows of both versions were one table.
     row.target = {10, 0, TargetKind::specific};
   }
   std::vector<KernelRow> both = rows;
