@@ -54,8 +54,7 @@ AttentionProblem random_kind(Dice& dice) {
   // The mix limits problems that latent attention on Hopper leaves to the portable kernel.
   const unsigned rare = latent ? 12 : 4;
   if (dice.one_of(rare)) kind.mask = AttentionMask::custom;
-  if (kind.mask != AttentionMask::dense && dice.one_of(rare))
-    kind.window = 1;  // random_sizes() draws the width
+  if (kind.mask != AttentionMask::dense && dice.one_of(rare)) kind.window = 1;  // random_sizes() sets it
   if (dice.one_of(rare)) kind.soft_cap = dice.pick({20.0, 50.0});
   kind.separate_page_tables = !latent && dice.one_of(4);
   return kind;

@@ -133,7 +133,7 @@ TEST_CASE("Queries of any size keep their digits beside KV of e4m3") {
   }
 }
 
-// Returns the difference of two bf16 rows, relative to the first row.
+// Returns the difference of two bf16 rows, relative to the row of `b`.
 double difference(const Outputs& a, const Outputs& b, std::size_t row, std::size_t elements) {
   double apart = 0;
   double size = 0;

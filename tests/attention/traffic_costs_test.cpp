@@ -59,7 +59,7 @@ TEST_CASE("Elements of eight bits are split where that was faster, of every leng
     std::uint32_t row_bytes;
     double ring_bytes;
     std::uint32_t blocks;
-    double measured[2];  // one split, two splits
+    double measured[2];  // without a split, with two splits
   };
   for (const Row& row : {Row{128, 32 * 1024, 4, {25.1, 23.1}}, Row{256, 64 * 1024, 2, {36.4, 39.1}},
                          Row{512, 64 * 1024, 2, {67.5, 76.3}}}) {

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::microseconds;
 
-// The number of kills after which a home is complete and replaced by a new one.
+// The number of kills after which the test begins with a new home.
 constexpr int kKillsOfAHome = 40;
 
 int wanted_kills() {
