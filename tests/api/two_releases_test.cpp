@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests one home with two releases of NVRTC. Each release has its own builds and treats those of
-// the other as foreign.
+// Tests one home with two releases of NVRTC. Each release has its own builds and reports those of
+// the other as stale.
 #include "runtime_fixture.hpp"
 
 #include <cubinet/jit/compiler.hpp>

@@ -32,7 +32,7 @@ struct Fixture {
     return *std::move(report);
   }
   ArtifactImportReport import() { return import(root.path()); }
-  // Returns the names of all published files that the import sees as "in".
+  // Returns the names of all files that the imports published.
   std::set<std::string> files_in() const {
     std::set<std::string> names;
     for (const auto& [number, published] : store.imports) {

@@ -283,7 +283,7 @@ TEST_CASE("an index locked by somebody else is passed over without a long wait")
   REQUIRE(publishes(*registry, indexed.cubins.back()));
   indexed.expect_all(*registry);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
-  // The record files decide.
+  // The record files are authoritative.
   CHECK(*registry->remove({indexed.cubins.front().record}) == 1);
   indexed.cubins.erase(indexed.cubins.begin());
   indexed.expect_all(*registry);

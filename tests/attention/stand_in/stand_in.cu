@@ -122,7 +122,7 @@ constexpr int kWeightBytes = TILE_Q * kStep * 4;
 static_assert(1024 + kQBytes + kKvBytes + kWeightBytes <= SHARED_BYTES);
 
 // >>> PTX
-// Counts the bytes of copies; one phase a batch of them.
+// A barrier that counts the bytes of copies. Each batch of copies is one phase.
 struct Barrier {
   unsigned long long state;
 
