@@ -56,9 +56,9 @@ TEST_CASE("builds of one kernel with several fingerprints are kept side by side,
   CHECK(registry->find_key(cubin_of(64).record->identity.key())->size() == 3);
 }
 
-// Returns identities whose XXH3 hash does not depend on `free_byte`. XXH3 multiplies pairs of 64-bit
-// words of the input, each xored with a word of a public secret. An input word equal to its secret
-// makes one factor zero, so the other factor is free.
+// Returns identities whose XXH3 hash does not depend on `free_byte`. XXH3 multiplies pairs of
+// 64-bit words of the input, each xored with a word of a public secret. An input word equal to its
+// secret makes one factor zero, so the other factor is free.
 KernelIdentity colliding_identity(char free_byte) {
   constexpr std::size_t kPrefix = 4 + 2 + 1 + 4 + 1 + 4 + 4 + 1 + 1 + 4;  // before the text's first byte
   constexpr std::size_t kBlock = (kPrefix + 15) / 16;
