@@ -21,7 +21,7 @@ std::string& content_of(std::vector<CacheFile>& files, std::string_view name, st
   return text;
 }
 
-// The entry with one file's JSON changed.
+// Returns the entry with the JSON of one file changed.
 std::vector<CacheFile> with(std::string_view name, const std::function<void(nlohmann::json&)>& change) {
   auto files = hopper();
   const auto file =
@@ -47,7 +47,7 @@ TEST_CASE("a recorded entry of Triton says what it is, and is stored without a p
   CHECK(files.size() == 8);
   std::string group;
   CHECK(content_of(files, "__grp__scale.json", group).find("/srv") == std::string::npos);
-  // What is stored passes again, unchanged.
+  // Reading the stored files again leaves them unchanged.
   const auto stored = files;
   ok(kTritonCache.read(test::kTritonHopper, files));
   CHECK(files == stored);
@@ -104,14 +104,14 @@ TEST_CASE("a group that lists what is not in the entry is not taken") {
   CHECK(is_taken(listing("scale.ttir", "/moved/since/scale.ttir")));
   CHECK_FALSE(is_taken(listing("scale.ttir", "/etc/passwd")));
   CHECK_FALSE(is_taken(listing("scale.ttir", 7)));
-  CHECK_FALSE(is_taken(listing("scale.hsaco", "/x/scale.hsaco")));  // is not there
+  CHECK_FALSE(is_taken(listing("scale.hsaco", "/x/scale.hsaco")));  // the hsaco file is missing
   CHECK_FALSE(is_taken(listing("other.cubin", "/x/other.cubin")));
   CHECK_FALSE(is_taken(listing("../scale.ttir", "../scale.ttir")));
   CHECK_FALSE(is_taken(with("__grp__scale.json", [](Json& group) { group = 1; })));
   CHECK_FALSE(
       is_taken(with("__grp__scale.json", [](Json& group) { group["child_paths"].erase("scale.cubin"); })));
   auto files = hopper();
-  files.push_back(test::cache_file("scale.so", "x"));  // not of the group: Triton does not look at it
+  files.push_back(test::cache_file("scale.so", "x"));  // not a file of the group: Triton ignores it
   REQUIRE(kTritonCache.read(test::kTritonHopper, files));
   CHECK(find_file(files, "scale.so") == nullptr);
   files = hopper();

@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 
 TEST_CASE("a hit allocates nothing, by whatever entry point it is asked for") {
-  // The name that is passed by is too long for the small buffer of a string.
+  // The name's argument is too long for the small buffer of a string.
   std::string source = kScaleTemplate;
   for (const std::string& before :
        {std::string("\"kernels\": [ {\"name\": \"scale"), std::string("void scale")})
@@ -33,7 +33,7 @@ TEST_CASE("a hit allocates nothing, by whatever entry point it is asked for") {
   CHECK(allocations() > 0);
 }
 
-// What a request takes beyond memory: a flight that others would join, and a build that is kept.
+// Requests also allocate a flight, which others may join, and a build that is kept.
 TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind that stops the next") {
   const TemplateCatalog templates = row_catalog();
   const SmTarget target{9, 0, TargetKind::specific};
@@ -64,7 +64,7 @@ TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind 
   CHECK(failed > 50);
 }
 
-// A build lock, a compilation, a file, its record and a row of the index.
+// A build in a home allocates a build lock, a compilation, a file, its record and an index row.
 TEST_CASE(
     "memory that is exhausted anywhere in a build that a home keeps leaves nothing that stops the next" *
     doctest::test_suite("loop")) {
@@ -79,7 +79,7 @@ TEST_CASE(
   for (auto number = static_cast<unsigned>(sampling.start) + 1; reached && number < 1000;
        number += static_cast<unsigned>(sampling.stride)) {
     CAPTURE(number);
-    // A home of its own: in one that grows a look-up takes more memory each time.
+    // Each round has a new home. A look-up allocates more in a home that grows.
     Library library({open_home(folder / ("h" + std::to_string(number)))}, {});
     KernelCache prepared(std::make_shared<const char>(), templates, library);
     CubinSource source(library, environment, CompilePolicy::on_miss, {}, {});
@@ -106,7 +106,7 @@ TEST_CASE(
   CHECK(failed * sampling.stride > 100);
 }
 
-// The compiler is searched for and its build is compared with the one that the home holds.
+// The search for a compiler and the comparison of its build with the home's entry allocate memory.
 TEST_CASE("memory that is exhausted anywhere in a question or a hit is an exception and no end" *
           doctest::test_suite("loop")) {
   const TempDir folder;
@@ -155,7 +155,7 @@ TEST_CASE(
     RuntimeOptions options;
     options.stores = {open_home(folder / "h")};
     options.templates = row_catalog();
-    // The flight of a build is taken all the same, and lands with the error.
+    // The build's flight is started nevertheless. It ends with the error.
     options.compiler.library = folder / "no compiler";
     return make_runtime(std::move(options));
   };

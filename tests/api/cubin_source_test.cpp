@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The path from a specification to bytes, with real NVRTC and without a device.
+// Tests the path from a specification to bytes, with real NVRTC and without a device.
 #include "cubin_source.hpp"
 
 #include "runtime_fixture.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("a source that the compiler is not given is refused once, as an error 
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("WHATEVER") != std::string::npos);
   CHECK_FALSE(journal.said("WHATEVER"));
-  // Where there is a local build, and no other is made, nothing else tells.
+  // Only the log names the reason if a local build exists and no other is made.
   CHECK(source_of(*make_runtime(runtime_options(home / "h")), scale_spec(), kSpecific) ==
         KernelSource::compiled);
   const auto again = make_runtime(options)->cubin(scale_spec(), kSpecific);
@@ -83,7 +83,7 @@ TEST_CASE("a template whose text changed is another build under the same key") {
   options.templates = scale_catalog(std::string(kScaleTemplate) + "// changed\n");
   const auto changed = make_runtime(std::move(options));
   CHECK(source_of(*changed, scale_spec(), kSpecific) == KernelSource::compiled);
-  // Both builds live side by side: two compilers, or two versions of a template, share a home.
+  // Both builds are stored: two compilers, or two versions of a template, share a home.
   CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::registry);
   CHECK(source_of(*changed, scale_spec(), kSpecific) == KernelSource::registry);
 }
@@ -153,9 +153,9 @@ TEST_CASE("of nodes that share a cache one compiles, and the others keep what it
   CHECK(second->counters().server_hits == 1);
   CHECK(second->counters().stores.back().used == 1);
   CHECK(cache->asked == 2);
-  CHECK(cache->candidates.size() == 1);  // what came from there is not sent back
+  CHECK(cache->candidates.size() == 1);  // a build that came from the cache is not sent back
   CHECK(source_of(*node("second"), scale_spec(), kSpecific) == KernelSource::registry);
-  // Another text is another build, and so is what a cache that does not answer has.
+  // Another source text is another build. A cache that does not answer has no effect on the result.
   cache->silent = true;
   CHECK(source_of(*node("third"), scale_spec(), kSpecific) == KernelSource::compiled);
 }
@@ -187,7 +187,7 @@ TEST_CASE("a node that never compiles takes from the cache what would be made, a
   const auto taken = source.for_device(kernel, {9, 0});
   REQUIRE(taken);
   CHECK(taken->source == KernelSource::server);
-  // Of another device nobody has made it.
+  // No build exists for another device.
   const auto other = source.for_device(kernel, {8, 0});
   REQUIRE_FALSE(other);
   CHECK(other.error().code == ErrorCode::not_found);

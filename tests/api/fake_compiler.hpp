@@ -11,8 +11,7 @@
 
 namespace cubinet::test {
 
-// A compiler whose builds are told apart by a word: what it would build today is the fingerprint of
-// it.
+// A compiler whose builds differ in one word. The word gives the fingerprint of its current build.
 class FakeCompiler final : public Compiler {
  public:
   const std::string word = "today";
@@ -52,7 +51,7 @@ class FakeCompiler final : public Compiler {
   std::string identity_ = "compiler of the tests";
 };
 
-// An environment with this compiler, or with none.
+// An environment with this compiler, or without a compiler if there is none.
 class FakeEnvironment final : public Environment {
  public:
   explicit FakeEnvironment(std::shared_ptr<FakeCompiler> compiler)
@@ -67,8 +66,8 @@ class FakeEnvironment final : public Environment {
   std::shared_ptr<FakeCompiler> compiler_;
 };
 
-// A template that takes two parameters and declares a row of the kernel table, of this interface
-// version.
+// Returns a catalog with one template of this interface version. The template takes two parameters
+// and declares a row of the kernel table.
 inline TemplateCatalog row_catalog(int interface_version = 1) {
   std::string source = R"(/* cubinet-template
 { "name": "scale", "interface": INTERFACE, "summary": "y = factor * x", "minimum_target": "sm_80",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explanations and target policies, with a compiler of the tests and without a device.
+// Tests explanations and target policies with a fake compiler and without a device.
 #include "cubin_source.hpp"
 #include "fake_compiler.hpp"
 
@@ -83,7 +83,7 @@ TEST_CASE("what a cache has of the build that would be made is explained, also w
     CHECK(found.choice()->place == cache->description().place);
     CHECK_FALSE(found.would_compile.has_value());
     CHECK(explainer.compiler->compilations == 0);
-    // What lies here goes first, and then nobody is asked.
+    // A local build has precedence, so the cache is not asked.
     explainer.put(kBaseline90);
     CHECK(explainer.explain().choice()->source != KernelSource::server);
     CHECK(cache->asked == 2);

@@ -67,7 +67,7 @@ TEST_CASE("of each store it is counted how often it was asked, had something, an
     CHECK(store.asked == 2);
   CHECK(uses[0].found == 0);
   CHECK(uses[1].found == 1);
-  CHECK(uses[1].used == 0);  // what it has would be built differently today
+  CHECK(uses[1].used == 0);  // its build is stale
   CHECK(uses[2].found == 1);
   CHECK(uses[2].used == 1);
 }
@@ -187,7 +187,7 @@ TEST_CASE("a build is kept after all if its lock had the last file descriptor") 
   CHECK(library.keep(ShelfBuild().make(), std::make_unique<LastDescriptor>(*home)) == KernelSource::registry);
   CHECK(home->published == 2);
   CHECK(warnings == 0);
-  home->no_descriptor = true;  // another part of the process has it
+  home->no_descriptor = true;  // another part of the process holds the last descriptor
   CHECK(library.keep(ShelfBuild{.word = "b"}.make()) == KernelSource::memory);
   CHECK(warnings == 1);
 }
@@ -245,7 +245,7 @@ TEST_CASE("a cache is asked for one build alone, counted, and told once while it
   cache->silent = true;
   for (int i = 0; i < 3; ++i) {
     CHECK_FALSE(ask());
-    // Who lists, or looks up a kernel, does not ask it: that neither fails nor tells again.
+    // Lists and look-ups of a kernel do not query the cache, so they neither fail nor log again.
     CHECK(library.candidates(kernel()).records.empty());
   }
   CHECK(library.all());
@@ -270,7 +270,7 @@ TEST_CASE("a store that does not answer is told and stops no request, but a list
   CHECK(digest_of(library.choose(library.candidates(kernel()), build_request_of("today"))) ==
         digest_of(build));
   CHECK(said.find("/shelf") != std::string::npos);
-  // Among fewer stores a name could seem to be of one kernel.
+  // A name could seem to be unique if one of the stores were left out.
   CHECK(library.with_key(build.make().record->identity.key()).error().code == ErrorCode::io);
   CHECK(library.with_function("kernel").error().code == ErrorCode::io);
   CHECK(library.all().error().code == ErrorCode::io);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What linked programs compute: kernels that launch kernels, calls from one source into another.
-// Needs a GPU.
+// Tests the results of linked programs: kernels that launch kernels, and calls from one source into
+// another. Needs a GPU.
 #include "runtime_fixture.hpp"
 #include "support/skip.hpp"
 
@@ -27,8 +27,8 @@ std::shared_ptr<Runtime> runtime_on_device(const std::filesystem::path& home) {
   return make_runtime(std::move(options));
 }
 
-// What the kernel makes of 0, 1, 2 … 31 in its one block; empty, and skipped, where it cannot be
-// linked.
+// Returns the kernel's results for 0, 1, 2 … 31 in its one block. Returns an empty vector and skips
+// the test if the program cannot be linked.
 std::vector<int> launched(Runtime& runtime, const SourceProgram& program, const char* kernel) {
   const auto prepared = runtime.resolve(program);
   REQUIRE_MESSAGE(prepared.has_value(), (prepared ? "" : prepared.error().to_line()));

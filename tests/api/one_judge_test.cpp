@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever asks which build of a kernel is taken is told the same one: requests, explanations, the
-// rows that selection and statistics see, and what gc would remove.
+// Tests that all queries agree on the build of a kernel: requests, explanations, the rows that
+// selection and statistics see, and the removals of gc.
 #include "device_rows.hpp"
 #include "fake_compiler.hpp"
 #include "support/property_counts.hpp"
@@ -39,7 +39,7 @@ KernelSpec published_kernel(const char* pin) {
   return published_spec(row);
 }
 
-// A store whose contents are changed between questions.
+// A store whose contents change between queries.
 class RandomStore final : public Store {
  public:
   explicit RandomStore(StoreKind kind) : description_{kind, "/random", false} {}
@@ -82,7 +82,7 @@ class RandomStore final : public Store {
   std::shared_ptr<const StoredRows> rows_ = std::make_shared<const StoredRows>();
 };
 
-// Every build that a random store may hold, made once.
+// Returns every build that a random store may hold. They are made once.
 const std::vector<Cubin>& all_builds() {
   static const std::vector<Cubin> kBuilds = [] {
     std::vector<Cubin> builds;
@@ -121,7 +121,7 @@ const std::vector<Cubin>& all_builds() {
   return kBuilds;
 }
 
-// A Runtime without a device: what it is made of.
+// The parts of a Runtime without a device.
 struct World {
   FakeEnvironment environment;
   Library library;
@@ -141,13 +141,13 @@ std::optional<Sha256Digest> row_of_kernel(const DeviceRows& rows, const KernelId
   std::optional<Sha256Digest> found;
   for (const StoredRow& row : rows.rows) {
     if (!row.record->identity.is_of(id)) continue;
-    if (found || row.row->digest != row.record->digest) return Sha256Digest{};  // one row a kernel
+    if (found || row.row->digest != row.record->digest) return Sha256Digest{};  // one row per kernel
     found = row.record->digest;
   }
   return found;
 }
 
-// Whether all say the same of this kernel; how many builds were taken.
+// Returns whether all queries agree on this kernel, and counts the builds that were taken.
 bool agree(World& world, const KernelSpec& spec, ComputeCapability device, const DeviceRows& rows) {
   const auto kernel = world.prepared.resolve_held(identify(spec));
   REQUIRE(kernel != nullptr);
@@ -162,7 +162,7 @@ bool agree(World& world, const KernelSpec& spec, ComputeCapability device, const
   if (explanation.choice()->source != found->source) return false;
   if (row.has_value() == taken->row.empty()) return false;
   if (row && *row != taken->digest) return false;
-  const auto status = world.reader.build_status(taken);  // what gc asks
+  const auto status = world.reader.build_status(taken);  // the query of gc
   return status && is_usable(status->status);
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("requests, explanations, rows and gc name one build over random conten
   CHECK(taken > kSeeds / 2);
 }
 
-// A build of a template whose image is a whole ELF.
+// Returns a build of a template whose image is a whole ELF.
 Cubin random_cubin(Random& random) {
   FakeCubin description;
   description.target = one_of(random, targets());
@@ -242,7 +242,7 @@ Cubin random_cubin(Random& random) {
   return {std::make_shared<const CubinRecord>(std::move(record)), cubin.image};
 }
 
-// A bundle of random builds, of which none contradicts another.
+// Returns a bundle of random builds that do not contradict each other.
 std::shared_ptr<Bundle> random_bundle(Random& random, const std::string& path, std::uint64_t version) {
   std::map<std::pair<Bytes, BuildFingerprint>, Cubin> cubins;
   for (std::size_t count = 1 + random() % 3; count > 0; --count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests for a device: against the stub driver here, unchanged against the real one where there
-// is a GPU.
+// Tests requests for a device, against the stub driver and, if there is a GPU, unchanged against
+// the real driver.
 #include "device_fixture.hpp"
 #include "store_fixture.hpp"
 #include "support/fake_fatbin.hpp"
@@ -50,7 +50,7 @@ TEST_CASE("a function can be launched and knows what it is") {
   CHECK(function->entry_point().threads == 64);
   const auto current = (*runtime->device(0))->make_current();
   REQUIRE(current);
-  ScaleParameters parameters;  // no element: the kernel touches no memory
+  ScaleParameters parameters;  // no elements: the kernel touches no memory
   CHECK(function->launch({}, parameters));
   const auto wrong = function->launch({}, 1.0F);
   REQUIRE_FALSE(wrong);
@@ -109,7 +109,7 @@ TEST_CASE(
   REQUIRE(current);
   LaunchConfig config;
   const float* none = nullptr;
-  CHECK_FALSE(function->launch(config, none, 0));  // a block of no threads
+  CHECK_FALSE(function->launch(config, none, 0));  // a block without threads
   config.block = {32, 1, 1};
   CHECK(function->launch(config, none, 0));
   CHECK(journal.events.at(0).source == KernelSource::compiled);
@@ -146,12 +146,12 @@ TEST_CASE("variables that a source names are set through any function of it, and
   REQUIRE(scale->copy_from(std::as_bytes(std::span(values)), nullptr));
   CHECK(function->global("ns::table<double>")->size() == 64);  // no kernel uses it
 
-  // Who asks again has the same module; another runtime, and who loads it anew, has his own.
+  // A second request returns the same module. Another runtime and a reload have their own modules.
   CHECK(runtime->function(**prepared, 0)->global("scale")->address() == scale->address());
   const auto other = make_runtime(device_options(home / "h"));
   const auto others = other->function(**other->resolve(program), 0);
   REQUIRE(others);
-  CHECK(others->global("ns::table<double>")->size() == 64);  // the record of the home says the name
+  CHECK(others->global("ns::table<double>")->size() == 64);  // the home's record has the name
   CHECK(others->global("scale")->address() != scale->address());
   const auto device = runtime->device(0);
   const auto found = runtime->cubin((*prepared)->spec(), function->record().target);
@@ -188,7 +188,7 @@ TEST_CASE("an image of the caller is loaded for the device, kept, and found by n
   const auto current = (*runtime->device(0))->make_current();
   REQUIRE(current);
   LaunchConfig config;
-  CHECK_FALSE(function->launch(config, ScaleParameters{}));  // a block of no threads
+  CHECK_FALSE(function->launch(config, ScaleParameters{}));  // a block without threads
   config.block = {32, 1, 1};
   CHECK(function->launch(config, ScaleParameters{}));
   CHECK(function->launch(config, 1).error().code == ErrorCode::invalid_argument);
@@ -312,7 +312,7 @@ TEST_CASE("a kernel that can never load is compiled once") {
     CHECK(journal.events[0].compile_seconds > 0);
     CHECK(journal.events[1].compile_seconds == 0);
     CHECK(journal.events[2].compile_seconds == 0);
-    CHECK(journal.lines.size() == 3);  // the last two in detail only
+    CHECK(journal.lines.size() == 3);  // the last two only at the detailed level
   }
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("functions outlive their runtime") {
 TEST_CASE("an entry point that a kernel does not have is named") {
   const TempDir home;
   const auto runtime = make_runtime(device_options(home / "h"));
-  for (int round = 0; round < 2; ++round) {  // from the layers, then from the process cache
+  for (int round = 0; round < 2; ++round) {  // first from the stores, then from the process cache
     const auto function = runtime->function(scale_spec(), 0, "reduce");
     REQUIRE_FALSE(function);
     CHECK(function.error().code == ErrorCode::not_found);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creation, homes and bad input: what needs neither a compiler nor a device to be told.
+// Tests creation, homes and bad input, which need neither a compiler nor a device.
 #include "runtime_fixture.hpp"
 
 #include <cubinet/jit/compiler.hpp>
@@ -149,7 +149,7 @@ TEST_CASE("a bundle serves its kernels without the source of their template") {
   CHECK(explanation->choice()->record->digest == cubin.record->digest);
   const auto elsewhere = runtime->cubin(scale_spec(), {8, 0, TargetKind::baseline});
   REQUIRE(elsewhere);
-  CHECK_FALSE(elsewhere->has_value());  // nothing here makes it
+  CHECK_FALSE(elsewhere->has_value());  // no component makes this build
 }
 
 TEST_CASE("a kernel of another Runtime is explained by none but its own") {

@@ -14,8 +14,8 @@
 
 namespace cubinet::test {
 
-// A store of the tests: keeps in memory what it is given, says of itself what it is told to, and
-// fails where it is told to. What a program may add from outside.
+// A store of the tests, as a program may add one from outside. It keeps builds in memory, describes
+// itself as configured, and fails if configured to.
 class ShelfStore : public WritableStore {
  public:
   explicit ShelfStore(StoreKind kind = StoreKind::home, std::string place = "/shelf", bool writable = true)
@@ -24,7 +24,7 @@ class ShelfStore : public WritableStore {
   // Describes a home that was opened for writing and cannot be written.
   void describe_read_only(std::string reason) { description_.why_read_only = std::move(reason); }
 
-  // Puts a build there, whether the store takes builds or not.
+  // Adds a build even if the store does not accept builds.
   void put(const Cubin& cubin) { REQUIRE(kept_->publish(cubin)); }
 
   const StoreDescription& description() const override { return description_; }
@@ -63,10 +63,10 @@ class ShelfStore : public WritableStore {
     return kept_->lock_for_build(identity, fingerprint);
   }
 
-  bool silent = false;         // answers no question
-  bool lists_only = false;     // answers none for a kernel
-  bool full = false;           // takes nothing
-  bool no_descriptor = false;  // publish() fails with EMFILE
+  bool silent = false;         // if true, answers no query
+  bool lists_only = false;     // if true, answers no query for one kernel
+  bool full = false;           // if true, accepts no builds
+  bool no_descriptor = false;  // if true, publish() fails with EMFILE
   std::set<Sha256Digest> lost;
   std::set<Sha256Digest> damaged;
   int questions = 0;
@@ -82,7 +82,7 @@ class ShelfStore : public WritableStore {
   std::shared_ptr<WritableStore> kept_ = make_memory_store();
 };
 
-// What a cache is asked and handed.
+// A build cache that records the builds it is asked for and receives.
 class ShelfCache final : public ShelfStore {
  public:
   ShelfCache() : ShelfStore(StoreKind::cache, "https://host/cache", false) {}
@@ -103,11 +103,11 @@ class ShelfCache final : public ShelfStore {
   std::vector<Cubin> candidates;
 };
 
-// A build that can be told from others by its word, with what else decides.
+// A build that differs from others in its word and in the other fields that decide between builds.
 struct ShelfBuild {
   KernelSpec spec = KernelSpec{"scale", {}}.set("width", 8);
   SmTarget target{9, 0, TargetKind::specific};
-  std::string word = "today";  // fingerprint and bytes follow from it
+  std::string word = "today";  // determines the fingerprint and the bytes
   CubinOrigin origin = CubinOrigin::compiled;
   std::uint64_t version = 0;
   std::uint32_t interface_version = 1;
@@ -117,7 +117,7 @@ struct ShelfBuild {
 
   Cubin make() const {
     Cubin cubin = make_cubin(spec, {}, word);
-    // The bytes are never loaded: what tells them apart is enough.
+    // The bytes are never loaded. They only have to differ between builds.
     const std::string bytes = spec.to_string() + target.to_string() + word + std::to_string(version) +
                               std::to_string(static_cast<int>(origin)) +
                               std::to_string(static_cast<int>(kind));

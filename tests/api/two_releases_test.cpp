@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One home and two releases of NVRTC: each has builds of its own, and sees those of the other for
-// what they are.
+// Tests one home with two releases of NVRTC. Each release has its own builds and reports those of
+// the other as stale.
 #include "runtime_fixture.hpp"
 
 #include <cubinet/jit/compiler.hpp>
@@ -61,7 +61,7 @@ TEST_CASE("a kernel that one release compiled is found, stale and explained unde
     CHECK(explanation.builds[0].verdict ==
           "stale: built by " + first.compiler + "; the compiler here is " + second.compiler);
   }
-  // Each keeps its own, and goes on to find it.
+  // Each release keeps its own build and continues to find it.
   CHECK(second.source("sm_90a") == KernelSource::compiled);
   for (const Release* release : {&first, &second, &strict}) {
     CHECK(release->source("sm_90a") == KernelSource::registry);
@@ -108,7 +108,7 @@ TEST_CASE("a device newer than a release gets family code of it, and its own of 
     CHECK(second.source(target) == KernelSource::registry);
     CHECK(second.explain(device).choice()->record->target == *SmTarget::parse(target));
   }
-  // Where there is no compiler at all what lies there is taken.
+  // The stored build is used if there is no compiler at all.
   CompilerSearch nowhere;
   nowhere.library = (folder / "no such library").string();
   RuntimeOptions options = runtime_options(folder / "home");

@@ -32,7 +32,7 @@ struct Fixture {
     return *std::move(report);
   }
   ArtifactImportReport import() { return import(root.path()); }
-  // Of everything that was published, so that tests see what is "in".
+  // Returns the names of all files that the imports published.
   std::set<std::string> files_in() const {
     std::set<std::string> names;
     for (const auto& [number, published] : store.imports) {
@@ -63,7 +63,7 @@ TEST_CASE_FIXTURE(Fixture, "a root is imported folder by folder and counted as o
   CHECK(report.total.sound());
   CHECK(report.total.rows == 12);
   CHECK(report.total.cubins == 12);
-  CHECK(report.specifications == 4);  // pages 16, 32, 64 and 256; the twins for 10.3 are the same
+  CHECK(report.specifications == 4);  // pages 16, 32, 64 and 256; the twins for 10.3 are equal
   CHECK(report.total.of(ArtifactFindingKind::ignored).count == 1);
   CHECK(store.imports.size() == 2);
   CHECK(report.folders[2].number == 2);
@@ -117,7 +117,7 @@ TEST_CASE_FIXTURE(Fixture,
       flip_bit_at(folder / name, offset);
       const ArtifactImportReport report = import();
       CAPTURE(offset);
-      // A listed name that is no cubin's any more is ignored; the row still vouches for the file.
+      // A listed file that is no longer a cubin is ignored. The row still states the file's digest.
       CHECK((!report.total.sound() || report.total.of(ArtifactFindingKind::ignored).count == 1));
       for (const auto& [number, published] : store.imports) {
         for (const KernelRow& row : published.rows)

@@ -12,8 +12,8 @@
 
 namespace cubinet::test {
 
-// Imports that keep what they are told and can be told to fail: the tests of importing look at what
-// reaches the home. That a real one does the same with it is tested with the tool.
+// Imports that keep their input in memory and can be made to fail. The tests of importing check the
+// data that reaches the home. Tests of the tool check real imports.
 class MemoryImports : public Imports {
  public:
   Result<std::vector<ImportSummary>> list() override {
@@ -60,7 +60,7 @@ class MemoryImports : public Imports {
   std::uint64_t last = 0;
   std::map<std::string, std::map<std::string, VerifiedFile>> memory;
   std::vector<std::pair<std::string, std::pair<Sha256Digest, ArtifactPlacement>>> brought;
-  std::size_t room = static_cast<std::size_t>(-1);  // for files that are brought
+  std::size_t room = static_cast<std::size_t>(-1);  // for imported files
   bool forgets = false;
 };
 

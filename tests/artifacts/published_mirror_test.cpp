@@ -35,8 +35,8 @@ std::shared_ptr<FileServer> files_from(const std::vector<std::string>& places,
   return ok(connect_files(references, std::make_shared<HttpClient>(settings), posix_file_system(), {}));
 }
 
-// What a client finds behind the links of a page, as FlashInfer scrapes them: folders, headers and
-// cubins.
+// Returns the names that a client finds through the links of a page, as FlashInfer scrapes them:
+// folders, headers and cubins.
 std::set<std::string> linked_names(const fs::path& folder, const std::string& prefix = {}) {
   std::set<std::string> names;
   const std::string page = read_file(folder / "index.html");
@@ -84,7 +84,7 @@ struct MirrorOfFolder {
   }
   std::string folder_name = "c0ffee/fmha/";
 
-  // All that a page names is there and right.
+  // Checks that every file that a page names exists and is correct.
   void check_pages() const {
     const fs::path top = mirror() / folder_name;
     if (!fs::exists(top / "index.html")) return;
@@ -177,7 +177,7 @@ TEST_CASE_FIXTURE(MirrorOfFolder, "only cubins for a target or of a function are
   CHECK(linked_names(mirror() / folder_name).size() == 4);
   options.targets = {ok(SmTarget::parse("sm_103a"))};
   flip_bit_at(mirror() / cubin(0), 100);
-  CHECK(run().fetched == 1);  // it was wanted once
+  CHECK(run().fetched == 1);  // an earlier run wanted it
   options = {};
   CHECK(run().fetched == 3);
   check_pages();
@@ -276,7 +276,7 @@ TEST_CASE_FIXTURE(MirrorOfFolder, "wherever a run ends, pages lead to whole file
       if (!step()) return dead();
       return ForwardingFiles::sync_directory(path);
     }
-    // The dead tidy nothing up.
+    // A killed process removes nothing.
     Result<bool> remove(const Path& path) override {
       if (left == 0) return dead();
       return ForwardingFiles::remove(path);
@@ -338,8 +338,8 @@ TEST_CASE_FIXTURE(MirrorOfFolder, "a mirror of a published folder survives a fau
 
 TEST_CASE_FIXTURE(MirrorOfFolder,
                   "over http a page with 200, a file that changes and a silent server do no harm") {
-  // The list is right; then a portal that answers everything, a file that is replaced meanwhile,
-  // nothing.
+  // The list stays correct. The faults are a portal that answers every request, a file that is
+  // replaced meanwhile, and silence.
   enum class Fault { page, changes, silence };
   for (const Fault fault : {Fault::page, Fault::changes, Fault::silence}) {
     CAPTURE(static_cast<int>(fault));
@@ -368,7 +368,7 @@ TEST_CASE_FIXTURE(MirrorOfFolder,
     const auto both = files_from({server.url("/"), source().string()}, {server.authority()});
     CHECK(ok(try_run(*both)).folders[0].damaged.count == 0);
     check_pages();
-    CHECK(server.requests().size() - before < 7);  // what was whole was not asked for again
+    CHECK(server.requests().size() - before < 7);  // complete files were not requested again
   }
 }
 

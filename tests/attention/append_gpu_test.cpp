@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the append writes, and what attention behind it computes. Needs a GPU and NVRTC.
+// Tests the output of the append, and attention on the appended KV. Needs a GPU and NVRTC.
 #include "support/ok.hpp"
 #include "support/skip.hpp"
 
@@ -38,8 +38,8 @@ class AppendGpu {
     return gpu;
   }
 
-  // Everything that the append leaves equals the reference to the bit; so does, within the rounding
-  // of tensor cores, what attention makes of it, twice and from a graph.
+  // Checks that the appended KV equals the reference to the bit, and that attention on it equals
+  // the reference within the rounding of tensor cores, in two runs and in a graph.
   void check(const AttentionProblem& problem, const std::vector<std::int32_t>& lengths, std::uint64_t seed,
              std::optional<std::uint32_t> splits = std::nullopt) const {
     const BoundAttention attention = bind(problem, splits);
@@ -85,7 +85,7 @@ class AppendGpu {
   std::shared_ptr<const Device> device_;
 };
 
-// Lengths on both sides of the borders of pages, slices and tiles.
+// Returns a step with lengths on both sides of the borders of pages, slices and tiles.
 AttentionProblem step_of_many(std::uint32_t head_dim, std::uint32_t page_size) {
   AttentionProblem problem;
   problem.batch = 19;
@@ -146,7 +146,7 @@ TEST_CASE("Nothing but an append serves prompts of thousands of tokens, with pag
   gpu->check(problem, {3000, 2999, 0}, 5);
 }
 
-// One of all that there is, by chance.
+// Returns a random step out of all supported ones.
 AttentionProblem random_step(std::mt19937_64& random) {
   const auto one_of = [&](auto... values) {
     const std::array choices{values...};
@@ -210,7 +210,7 @@ TEST_CASE("Rows that are parts of one tensor are appended by their strides, and 
   problem.batch = 3;
   const AttentionInputs inputs = ok(make_attention_inputs(problem, {700, 64, 65}, 6));
   const AttentionInputs reference = ok(append_reference(problem, inputs));
-  // A projection's output: of each token its heads of Q, of K and of V.
+  // The tensor is a projection's output: the heads of Q, K and V of each token.
   ElementBits joint;
   const auto add = [&](const ElementBits& rows, std::size_t token, std::size_t count) {
     joint.insert(joint.end(), rows.begin() + static_cast<std::ptrdiff_t>(token * count),

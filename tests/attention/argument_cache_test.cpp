@@ -33,7 +33,7 @@ Argument argument_of(std::uint64_t layer) {
   return argument;
 }
 
-// Where a lookup that finds nothing left its target.
+// The target of a look-up that finds nothing keeps this byte.
 constexpr std::byte kUntouched{0xee};
 
 TEST_CASE("the argument of each layer of a model is found again, and allocates nothing") {

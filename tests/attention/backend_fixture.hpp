@@ -16,7 +16,7 @@ namespace cubinet::test {
 
 inline constexpr DeviceFacts kH200{{9, 0}, 132, 0};
 
-// Rows of the published kind for everything that a selection of the problem would pass through.
+// Returns published rows for every kernel that a selection for the problem would consider.
 inline std::vector<KernelRow> published_rows(const AttentionProblem& problem) {
   std::vector<KernelRow> rows = rows_for(problem);
   for (KernelRow& row : rows)
@@ -30,7 +30,7 @@ inline AttentionBackends builtin_backends() {
   return *std::move(backends);
 }
 
-// These rows, as a Runtime would find them.
+// Returns these rows as a Runtime would find them.
 inline AvailableKernels available(const std::vector<KernelRow>& rows, ComputeCapability device) {
   DeviceRows found;
   for (const KernelRow& row : rows)
@@ -38,7 +38,7 @@ inline AvailableKernels available(const std::vector<KernelRow>& rows, ComputeCap
   return AvailableKernels::create(found, device);
 }
 
-// What backends are asked, but for the problem.
+// The inputs of a backend besides the problem.
 struct Known {
   DeviceFacts device;
   AvailableKernels kernels;
@@ -66,7 +66,7 @@ inline AttentionPlan plan_of(const AttentionProblem& problem, std::string_view b
   return *std::move(resolution.plan);
 }
 
-// Why the one backend declines; empty when it does not.
+// Returns the reason why this backend declines, or an empty string if it serves the problem.
 inline std::string decline_of(const AttentionProblem& problem, std::string_view backend, const Known& known) {
   const AttentionResolution resolution = resolve(problem, backend, /*launches=*/false, known);
   if (resolution.plan) return "";

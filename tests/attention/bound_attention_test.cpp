@@ -48,7 +48,7 @@ TEST_CASE("a plan of the templates launches the kernel, and the combination wher
   options.templates = {};
   const auto runtime = make_runtime(std::move(options));
   AttentionProblem problem = setting.problem;
-  problem.kv_len = 1000;  // more than a step of the kernel
+  problem.kv_len = 1000;  // more than one step of the kernel
   const AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 1));
   const auto planned = [&](std::uint32_t splits) {
@@ -133,9 +133,9 @@ TEST_CASE("a plan that is made anew when it is bound keeps its append") {
   CHECK(attention.plan().steps[1].grid[0] == 16);
 }
 
-// The step that is measured is the only one: the stub, which keeps a list of launches, is told to
-// succeed at the next one without doing anything. Where the context is not current, the stub's own
-// stack of them has room.
+// The measured step is the only one. The stub keeps a list of launches, so it is configured to
+// succeed at the next launch without recording it. The stub's own stack of contexts has room if the
+// context is not current.
 TEST_CASE("a run allocates nothing, whether the context is current or not") {
   const BoundSetting setting;
   if (setting.stub.missing()) return;
@@ -158,7 +158,7 @@ TEST_CASE("a run allocates nothing, whether the context is current or not") {
   CHECK(allocations() > 0);
 }
 
-// An argument with a tensor map of Q in it, which counts how often it is asked for.
+// An argument that contains a tensor map of Q and counts the requests for it.
 class MapWriter final : public ArgumentWriter {
  public:
   static constexpr std::uint32_t kMap = 64;
@@ -228,7 +228,7 @@ TEST_CASE(
   AttentionTensors apart = tensors;
   apart.q.strides = {4 * 128, 4 * 128, 128};
   apart.q.bytes = 1 << 20;
-  const int described = writer.described;  // when it was bound
+  const int described = writer.described;  // at binding
   for (int layer = 0; layer < 3; ++layer) {
     ok(attention.run(tensors, nullptr));
     ok(attention.run(apart, nullptr));
@@ -239,7 +239,7 @@ TEST_CASE(
   const auto made = launches();
   REQUIRE(made.size() == 6);
   const auto stride = [](const cubinet_stub_launch_record& launch) {
-    std::uint64_t words[4];  // of the stub's encoding: address, two sizes, a stride
+    std::uint64_t words[4];  // the stub's encoding: address, two sizes, a stride
     std::memcpy(words, launch.arguments + MapWriter::kMap, sizeof(words));
     return words[3];
   };
@@ -304,7 +304,7 @@ TEST_CASE("a plan that counts on more blocks than fit is made anew with what the
   const AttentionPlan plan = setting.plan(greedy);
   REQUIRE(plan.steps[0].grid[0] == 1000);
   const BoundAttention attention = setting.bind(plan);
-  CHECK(attention.plan().steps[0].grid[0] == 16);  // 2048 threads of a multiprocessor, 128 of a block
+  CHECK(attention.plan().steps[0].grid[0] == 16);  // 2048 threads per SM, 128 per block
   REQUIRE(attention.plan().request.options.occupancy.size() == 1);
   CHECK(attention.plan().backend == plan.backend);
   greedy->counts_on = 16;
@@ -355,7 +355,7 @@ TEST_CASE("a plan for one target is not bound to the build for another, and both
   const BoundSetting setting;
   if (setting.stub.missing()) return;
   const SmTarget baseline{9, 0, TargetKind::baseline};
-  const SmTarget specific{9, 0, TargetKind::specific};  // what the Runtime takes of itself
+  const SmTarget specific{9, 0, TargetKind::specific};  // the Runtime's default target
   TargetPolicy pins;
   pins.pinned = baseline;
   TargetPolicy forbids;

@@ -17,14 +17,14 @@
 
 namespace cubinet::test {
 
-// A function of the stub's own.
+// Returns a control function of the stub.
 template <class Control>
 Control control(const char* name) {
   const auto library = ok(DynamicLibrary::open(std::getenv("CUBINET_TEST_DRIVER")));
   return reinterpret_cast<Control>(library.find(name));
 }
 
-// What the stub was asked to launch, in order.
+// Returns the launches that the stub received, in order.
 inline std::vector<cubinet_stub_launch_record> launches() {
   const auto count = control<decltype(&cubinet_stub_launch_count)>("cubinet_stub_launch_count");
   const auto read = control<decltype(&cubinet_stub_launch)>("cubinet_stub_launch");
@@ -53,8 +53,7 @@ class ScaleWriter final : public ArgumentWriter {
   }
 };
 
-// A backend from outside the library, over a template of the user's: two kernels that share an
-// argument.
+// A backend from outside the library, over a user's template: two kernels that share an argument.
 class ScaleBackend final : public AttentionBackend {
  public:
   std::string_view name() const override { return "scale"; }
@@ -69,7 +68,7 @@ class ScaleBackend final : public AttentionBackend {
     plan.steps[1].entry_point = "scale_twice";
     plan.steps[1].threads = 64;
     plan.steps[0].arguments = plan.steps[1].arguments = std::make_shared<const ScaleWriter>();
-    // As many blocks as fit at once, wherever somebody measured that.
+    // The grid has as many blocks as run at once if the occupancy was measured.
     const std::uint32_t blocks = request.occupancy_of(plan.steps[0].kernel).value_or(counts_on);
     plan.steps[0].grid = {blocks * cluster_x, 1, 1};
     plan.not_launchable = not_launchable;
@@ -80,11 +79,10 @@ class ScaleBackend final : public AttentionBackend {
   std::uint32_t counts_on = 1;
   std::uint32_t cluster_x = 1;
   std::string not_launchable;
-  KernelRow row;  // of the first step's kernel
+  KernelRow row;  // the row of the first step's kernel
 };
 
-// A device, a Runtime on it and a problem with its tensors. The device is the stub's where one is
-// given.
+// A device, a Runtime on it and a problem with its tensors. Uses the stub's device if one is given.
 struct BoundSetting {
   Stub stub;
   TempDir home;

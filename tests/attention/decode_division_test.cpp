@@ -18,7 +18,7 @@ TEST_CASE("A plan that is not split has a block a tile, and the workspace of the
   const DecodePlan made = plan(preferring(llama(64, 8192), 1));
   CHECK(made.splits == 1);
   CHECK(made.grid == std::array<std::uint32_t, 3>{64 * 8, 1, 1});
-  // Two slots a block, of the 8 rows of a KV head's tile.
+  // Each block has two slots for the 8 rows of a KV head's tile.
   CHECK(made.combines());
   CHECK_FALSE(made.combines_apart());
   CHECK(made.workspace.partial_stats_bytes == std::uint64_t{2} * 64 * 8 * 8 * 4);
@@ -29,7 +29,7 @@ TEST_CASE("One sequence that is not split, and tiles of one unit, need no worksp
   CHECK(plan(preferring(llama(1, 8192), 1)).workspace == WorkspaceSizes{});
   CHECK(plan(llama(16, 64)).workspace == WorkspaceSizes{});
   CHECK(plan(llama(16, 65)).workspace != WorkspaceSizes{});
-  // With query tokens of its own a sequence may have fewer tiles than the plan counts blocks for.
+  // A sequence with its own number of query tokens may have fewer tiles than the plan assumes.
   AttentionProblem ragged = llama(1, 8192, 16);
   CHECK(plan(preferring(ragged, 1)).workspace == WorkspaceSizes{});
   ragged.ragged_q = true;
@@ -45,7 +45,7 @@ TEST_CASE(
   CHECK(plan(preferring(problem, 1)).workspace == blind);
   const DecodePlan many = plan(llama(1024, 4096));
   CHECK(many.blocks_per_multiprocessor == 8);
-  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 would be eight for each multiprocessor
+  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 blocks would be eight per SM
   CHECK(many.workspace.partial_stats_bytes == std::uint64_t{2} * 128 * 8 * 8 * 4);
 }
 
@@ -58,8 +58,8 @@ TEST_CASE("The number of splits with the least cost is taken, and partial result
   CHECK(made.combines_apart());
   CHECK(made.combine_grid == std::array<std::uint32_t, 3>{64, 1, 1});
   CHECK(made.workspace.counter_bytes == 0);
-  // fp32 partial rows of head_dim_v, two slots of 8 for each block, and their log-sum-exps after
-  // them.
+  // The workspace holds fp32 partial rows of head_dim_v, two slots of 8 for each block, followed by
+  // their log-sum-exps.
   const std::uint64_t rows = 2 * 16 * 8 * 8;
   CHECK(made.workspace.partial_output_bytes == rows * 128 * 4);
   CHECK(made.workspace.partial_stats_offset == rows * 128 * 4);
@@ -115,7 +115,7 @@ TEST_CASE("A window bounds the work that is divided") {
   CHECK(made.splits == 1);
   CHECK(made.parameters.window == 100);
   CHECK(std::get<bool>(made.spec.parameters.at("sliding_window")));
-  problem.kv_len = 100;  // it cuts nothing off
+  problem.kv_len = 100;  // it cuts off nothing
   CHECK_FALSE(std::get<bool>(plan(problem).spec.parameters.at("sliding_window")));
 }
 
@@ -132,10 +132,10 @@ TEST_CASE("What the model is asked about is the work of the launch, known length
   const auto model = std::make_shared<const Asked>();
   PlanRequest asked = request(problem);
   asked.options.costs = model;
-  CHECK(plan(asked).splits == 1);  // of equals the fewest
+  CHECK(plan(asked).splits == 1);  // the fewest splits win among equals
   CHECK(model->seen->implementation == "attention_decode");
   CHECK(model->seen->multiprocessors == 132);
-  // 64, 16 and 1 steps for 12 blocks a KV head: 7 each.
+  // The blocks share 64, 16 and 1 steps, with 12 blocks per KV head: 7 steps each.
   CHECK(model->seen->blocks == 12 * 8);
   CHECK(model->seen->empty_blocks == 0);
   CHECK(model->seen->bytes == (4096.0 + 1024) * 8 * 512);
@@ -196,7 +196,7 @@ TEST_CASE("Without a second kernel the block that ends last combines every numbe
   CHECK(inside->splits == apart.splits);
   CHECK(inside->workspace.counter_bytes > 0);
   CHECK(inside->cost.time > apart.cost.time);
-  // The cost model then finds fewer parts best.
+  // The cost model then prefers fewer splits.
   PlanRequest free = request(llama(1, 65536));
   const auto chosen = plan_decode(free, kAttentionDecode, std::nullopt, none);
   REQUIRE(chosen);
@@ -258,15 +258,15 @@ class DeviceDivision {
       : problem_(problem), p_(plan.parameters), tile_q_(plan.tile.q), slice_(slice), cluster_(cluster) {}
 
   struct Tile {
-    std::int64_t begin;  // units
+    std::int64_t begin;  // in work units
     std::int64_t end;
-    std::int64_t counter;  // of its cluster's first
+    std::int64_t counter;  // of the first block of its cluster
   };
   struct Piece {
     std::size_t tile;
     std::int64_t begin;
     std::int64_t end;
-    std::int64_t slot;  // of its cluster's first
+    std::int64_t slot;  // of the first block of its cluster
   };
 
   std::vector<Tile> tiles(const std::vector<std::int32_t>& kv_lengths,
@@ -304,7 +304,7 @@ class DeviceDivision {
     return pieces;
   }
 
-  // Where the block that brings a tile together looks for its pieces.
+  // Returns the slots from which the block that combines a tile reads its partial results.
   std::vector<std::int64_t> slots(const Tile& tile, std::int64_t total) const {
     std::vector<std::int64_t> slots;
     if (p_.split_is_unit != 0) {
@@ -350,8 +350,8 @@ AttentionProblem random_work(test::Dice& dice) {
   return problem;
 }
 
-// Sequences as long as those that were planned, or shorter; of ragged queries some have fewer
-// tokens, or none.
+// Returns sequence lengths equal to the planned ones, or shorter. With ragged queries, some
+// sequences have fewer tokens or none.
 std::vector<std::int32_t> some_lengths(std::uint32_t longest, std::uint32_t batch, bool shorter,
                                        test::Dice& dice) {
   std::vector<std::int32_t> lengths(batch, static_cast<std::int32_t>(longest));

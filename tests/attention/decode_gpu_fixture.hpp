@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-// What decode attention computes on a GPU through plan, bind and run, held against float64.
+// Checks the results of decode attention on a GPU, through plan, bind and run, against float64.
 namespace cubinet::test::gpu {
 
 // A runtime that keeps everything in memory, and its first device.
@@ -40,7 +40,7 @@ struct Gpu {
   }
 };
 
-// None, and told, where the first device is of another generation.
+// Returns nullopt and reports the skip if the first device is of another generation.
 inline std::optional<Gpu> hopper() {
   auto gpu = Gpu::open();
   if (!gpu || gpu->device->properties().capability == ComputeCapability{9, 0}) return gpu;
@@ -48,7 +48,7 @@ inline std::optional<Gpu> hopper() {
   return std::nullopt;
 }
 
-// `splits` 0: as planned.
+// Binds the problem. `splits` 0: as planned.
 inline BoundAttention bind(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0,
                            bool starts_early = true) {
   const DeviceProperties& properties = gpu.device->properties();
@@ -94,7 +94,7 @@ inline void compare(const AttentionProblem& problem, const AttentionInputs& inpu
   CHECK(error.worst_lse < 1e-3);
 }
 
-// `splits` 0: as planned.
+// Compares the output with the reference. `splits` 0: as planned.
 inline void check_against_reference(const Gpu& gpu, const AttentionProblem& problem,
                                     std::uint32_t splits = 0) {
   const BoundAttention attention = bind(gpu, problem, splits);
@@ -106,7 +106,8 @@ inline void check_against_reference(const Gpu& gpu, const AttentionProblem& prob
   compare(problem, inputs, outputs.o, outputs.lse);
 }
 
-// 19 sequences: the longest, an empty one, and lengths on both sides of slices, pages and tiles.
+// Returns 19 sequences: the longest, an empty one, and lengths on both sides of slices, pages and
+// tiles.
 inline AttentionProblem many_borders(std::uint32_t head_dim, std::uint32_t page_size) {
   AttentionProblem problem;
   problem.batch = 19;

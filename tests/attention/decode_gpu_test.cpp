@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention computes through plan, bind and run with our templates, over their parameters and
-// the ways to run it. Needs a GPU and NVRTC.
+// Tests the results of attention through plan, bind and run with the library's templates, over
+// their parameters and the ways to run it. Needs a GPU and NVRTC.
 #include "decode_gpu_fixture.hpp"
 
 #include <cmath>
@@ -215,7 +215,7 @@ TEST_CASE(
     problem.batch = batch;
     problem.kv_len = 9000;
     problem.ragged_q = batch == 40;
-    problem.q_len = batch == 40 ? 20 : 1;  // two tiles where a sequence has all of them
+    problem.q_len = batch == 40 ? 20 : 1;  // a sequence with all its query tokens has two tiles
     const BoundAttention attention = bind(*gpu, problem);
     std::vector<std::int32_t> lengths(batch);
     for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -224,7 +224,7 @@ TEST_CASE(
     const AttentionInputs inputs = ok(make_attention_inputs(problem, lengths, 11));
     const TensorBuffers buffers = upload(*gpu, attention, inputs);
     const Stream stream = ok(Stream::create(gpu->device));
-    for (int run = 0; run < 2; ++run) {  // the second finds the counters as the first left them
+    for (int run = 0; run < 2; ++run) {  // the second run finds the counters as the first left them
       ok(buffers.poison(/*scratch=*/true));
       ok(attention.run(buffers.tensors(), stream.handle()));
       ok(stream.synchronize());
@@ -282,7 +282,7 @@ TEST_CASE("An infinite value in the last token makes its element infinite and no
   problem.data_type_o = DataType::fp32;
   AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 11));
-  inputs.q.assign(inputs.q.size(), 0);  // every token weighs the same
+  inputs.q.assign(inputs.q.size(), 0);  // every token has the same weight
   constexpr std::size_t kElement = 5;
   const std::size_t last = problem.kv_len - 1;
   const std::size_t page_size = problem.tokens_per_page;
@@ -312,9 +312,9 @@ TEST_CASE("The log sum exp of 131072 equal logits in one split stays exact to th
   problem.data_type_o = DataType::fp32;
   AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 11));
-  // Every key is all ones and a head's query is one number of 8 bits throughout, so that the raw
-  // logits are exact. Times the scale they are not, each head's by another residue: what of it a
-  // slice left behind would add up over 2048 of them.
+  // Every key is all ones, and the query of a head is one 8-bit number throughout, so the raw
+  // logits are exact. The scaled logits are not: each head has another residue. A residue that a
+  // slice left behind would add up over 2048 slices.
   inputs.k.assign(inputs.k.size(), from_float(1.0f, problem.data_type_k));
   const auto query_of = [](std::size_t head) { return 3.75f + static_cast<float>(head) / 64.0f; };
   const std::size_t elements = problem.head_dim_qk;
@@ -404,7 +404,7 @@ TEST_CASE("Tensors with strides of their own are read and written where they lie
   problem.kv_order = KvOrder::hnd;
   const AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
-  problem.kv_order = KvOrder::nhd;  // what the plan takes, against which the strides of the tensors win
+  problem.kv_order = KvOrder::nhd;  // the plan's order; the tensors' strides override it
   const BoundAttention attention = bind(*gpu, problem, 2);
   const TensorBuffers buffers = upload(*gpu, attention, inputs);
   AttentionTensors tensors = buffers.tensors();

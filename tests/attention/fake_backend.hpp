@@ -7,7 +7,7 @@
 
 namespace cubinet::test {
 
-// A backend of a program's own: declines or serves as it is told.
+// A backend of a program's own. It declines or serves as configured.
 class FakeBackend final : public AttentionBackend {
  public:
   explicit FakeBackend(std::string name, std::string reason = "")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latent attention by the products of warpgroups, through plan, bind and run. Needs a GPU of 9.0
-// and NVRTC.
+// Tests latent attention by warpgroup products, through plan, bind and run. Needs a GPU of 9.0 and
+// NVRTC.
 #include "decode_gpu_fixture.hpp"
 
 namespace cubinet {
@@ -18,7 +18,7 @@ AttentionProblem latent_tiles(std::uint32_t heads, std::uint32_t page_size = 64)
   return problem;
 }
 
-// Of 16 rows and fewer the portable kernel is asked first.
+// The portable kernel has precedence for 16 rows and fewer.
 void check_latent(const Gpu& gpu, const AttentionProblem& problem) {
   const bool first = problem.heads_q * problem.q_len > 16;
   for (const std::uint32_t splits : {1U, 3U}) {
@@ -60,7 +60,7 @@ TEST_CASE("The output of warpgroups follows its scale, and the logits theirs, wi
       AttentionProblem problem = latent_tiles(40);
       problem.data_type_o = type;
       if (type == DataType::fp16) problem.data_type_q = problem.data_type_k = problem.data_type_v = type;
-      // Not so large that the rounding of P, of bf16, is several steps of an output near 0.
+      // The output scale keeps the bf16 rounding of P below several steps of an output near 0.
       problem.output_scale = type == DataType::e4m3 ? 0.5 : 3.0;
       problem.softmax_scale = 0.03;
       problem.scales_on_device = on_device;

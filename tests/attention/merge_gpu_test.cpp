@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two parts of attention, merged, against float64. Needs a GPU and NVRTC.
+// Compares two merged parts of attention with float64. Needs a GPU and NVRTC.
 #include "decode_gpu_fixture.hpp"
 
 #include <cubinet/attention/merge.hpp>
@@ -14,9 +14,9 @@ namespace {
 using test::ok;
 using namespace test::gpu;
 
-constexpr std::size_t kGuard = 256;  // bytes behind an output that stay as they are
+constexpr std::size_t kGuard = 256;  // bytes behind an output that must stay unchanged
 
-// What lies at `tensors`, which may be strided, as rows side by side.
+// Returns the rows of `tensor`, which may be strided, as contiguous rows.
 Bytes gathered(const Bytes& all, const DeviceTensor& tensor, const AttentionMerge::Problem& problem,
                std::uint32_t tokens, DataType type) {
   if (tensor.is_contiguous()) return all;
@@ -34,7 +34,7 @@ Bytes gathered(const Bytes& all, const DeviceTensor& tensor, const AttentionMerg
   return rows;
 }
 
-// The reverse, for what is read.
+// Returns contiguous rows spread over a strided input tensor. The inverse of gathered().
 Bytes spread(const Bytes& rows, const DeviceTensor& tensor, const AttentionMerge::Problem& problem,
              std::uint32_t tokens, DataType type) {
   if (tensor.is_contiguous()) return rows;
@@ -50,14 +50,14 @@ Bytes spread(const Bytes& rows, const DeviceTensor& tensor, const AttentionMerge
   return all;
 }
 
-// Rows of one head lie `gap` elements further apart than they have to.
+// Returns a tensor layout. If `strided`, a gap separates the rows of one head.
 DeviceTensor layout(const AttentionMerge::Problem& problem, std::uint32_t tokens, DataType type,
                     bool strided) {
   const std::int64_t row = problem.head_dim;
   DeviceTensor tensor;
   tensor.bytes = std::uint64_t{tokens} * problem.heads * problem.head_dim * bits_of(type) / 8;
   if (!strided) return tensor;
-  // Heads outside tokens, with a gap between rows.
+  // Heads are the outer dimension, tokens the inner one, with a gap between rows.
   const std::int64_t of_row = row + 16;
   tensor.strides = {16, of_row, of_row * tokens};
   tensor.bytes = static_cast<std::uint64_t>(of_row) * tokens * problem.heads * bits_of(type) / 8;
@@ -161,8 +161,8 @@ TEST_CASE("Merged parts agree in place of either part and in tensors with stride
   }
 }
 
-// The pages of the second part follow those of the first in one table, of which each part has its
-// own view.
+// The pages of the second part follow those of the first in one table. Each part has its own view
+// of the table.
 TEST_CASE("Attention over two parts of the KV, merged in a graph, is attention over all of it") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

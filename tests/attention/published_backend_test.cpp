@@ -157,7 +157,7 @@ TEST_CASE("the version pinned last serves what it can, an older one what only it
   for (KernelRow& row : rows) {
     row.pin = "older";
     row.version = 1;
-    // What would win where the rows of both were one table.
+    // This target would win if the rows of both versions were one table.
     row.target = {10, 0, TargetKind::specific};
   }
   std::vector<KernelRow> both = rows;
@@ -171,7 +171,7 @@ TEST_CASE("the version pinned last serves what it can, an older one what only it
       test::resolve(problem, kPublishedBackend, /*launches=*/false, test::Known::on(test::kB200, both));
   REQUIRE(of_both.plan);
   CHECK(of_both.plan->row.pin == "newer");
-  // A version without a row that fits leaves the problem to the one before.
+  // A version without a row that fits leaves the problem to the version before it.
   for (KernelRow& row : both) {
     if (row.pin == "newer") row.selector.head_dim_qk = 72;
   }

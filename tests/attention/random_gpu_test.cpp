@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All families of decode attention against float64, over problems as dice make them and over those
-// that the prior system is tested with. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats a run; at
-// full size (CUBINET_TEST_EVERY) there are 2,500 problems and all of the matrix.
+// Compares all families of decode attention with float64, over random problems and over the
+// problems of the prior system's tests. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats a run. At
+// full size (CUBINET_TEST_EVERY) there are 2,500 problems and the whole matrix.
 #include "decode_gpu_fixture.hpp"
 #include "random_problems.hpp"
 #include "support/counted.hpp"
@@ -26,7 +26,7 @@ using test::Dice;
 using test::ok;
 using namespace test::gpu;
 
-// A problem and one of the ways to run it.
+// A problem and one way to run it.
 struct Case {
   AttentionProblem problem;
   std::vector<std::int32_t> lengths;
@@ -39,8 +39,8 @@ DeviceFacts facts_of(const Gpu& gpu) {
   return {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block};
 }
 
-// The ways of templates to run a problem, by family: kernels of every tile, in every number of
-// splits that a tuner would time.
+// Returns the ways in which templates run a problem, by family: the kernels of every tile, with
+// every number of splits that a tuner would time.
 std::map<std::string, std::vector<PlanOptions>> ways_of(const Gpu& gpu, const AttentionBackends& backends,
                                                         const AttentionProblem& problem) {
   const PlanRequest request{problem, facts_of(gpu), {}, {}};
@@ -50,8 +50,8 @@ std::map<std::string, std::vector<PlanOptions>> ways_of(const Gpu& gpu, const At
   return ways;
 }
 
-// One of them, of any family, and of a kernel that others of its kind have compiled already where
-// there is one, four times out of five.
+// Returns one way of a random family. In four cases out of five it prefers a kernel that is already
+// compiled, if there is one.
 PlanOptions random_way(const std::map<std::string, std::vector<PlanOptions>>& ways,
                        std::set<std::string>& compiled, Dice& dice) {
   auto family = ways.begin();
@@ -80,9 +80,9 @@ std::string words_of(const Case& tried) {
   return words.str();
 }
 
-// Of a wrong result: whether Q, K and V still are what was brought to the device, and whether the
-// same is computed of tensors that are brought anew. What is wrong once may be another kernel's
-// fault.
+// Examines a wrong result. Returns whether Q, K and V are still equal to the uploaded tensors, and
+// whether freshly uploaded tensors give the same result. Another kernel may have caused an error
+// that does not repeat.
 std::string seen_again(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs,
                        const TensorBuffers& buffers, const Outputs& first) {
   const AttentionProblem& problem = attention.plan().request.problem;
@@ -103,7 +103,8 @@ std::string seen_again(const Gpu& gpu, const BoundAttention& attention, const At
                                                : "another result of tensors brought anew; ");
 }
 
-// What is wrong; empty where all is right. `family`: of the kernel that ran.
+// Returns the error, or an empty string if the result is correct. `family` receives the family of
+// the kernel that ran.
 std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Case& tried, unsigned threads,
                      std::string& family) {
   const AttentionProblem& problem = tried.problem;
@@ -134,7 +135,7 @@ std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Ca
   return words.str();
 }
 
-// Those that take long first, so that at the end no core waits for one.
+// Slow cases run first, so that no core waits for one at the end.
 void check_all(const Gpu& gpu, std::vector<Case> cases) {
   const AttentionBackends backends = ok(AttentionBackends::builtin());
   std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) {
@@ -158,7 +159,7 @@ void check_all(const Gpu& gpu, std::vector<Case> cases) {
     FAIL_CHECK(fault);
 }
 
-// Ten problems that kernels of the same features compute.
+// Returns ten problems that kernels of the same features compute.
 std::vector<Case> cases_of_a_kind(const Gpu& gpu, const AttentionBackends& backends, std::uint64_t seed) {
   Dice dice(seed);
   const AttentionProblem common = test::random_kind(dice);
@@ -197,7 +198,7 @@ TEST_CASE("Every family computes random problems as float64 does, and the same b
   check_all(*gpu, std::move(cases));
 }
 
-// Batch, query tokens, page, KV heads, group: the shapes of the prior system's own tests of decode.
+// The shapes of the prior system's own decode tests: batch, query tokens, page, KV heads, group.
 constexpr std::uint32_t kShapes[][5] = {
     {4, 1, 16, 2, 1},   {4, 1, 32, 2, 5},   {4, 2, 64, 2, 5},   {4, 3, 32, 2, 5},   {4, 3, 64, 2, 1},
     {4, 4, 64, 4, 1},   {4, 5, 64, 4, 8},   {128, 1, 64, 2, 5}, {128, 2, 32, 4, 1}, {128, 3, 16, 4, 8},
@@ -205,7 +206,7 @@ constexpr std::uint32_t kShapes[][5] = {
     {256, 4, 32, 2, 8}, {256, 5, 32, 2, 1}, {4, 1, 64, 2, 7},   {4, 16, 32, 2, 7},  {1024, 1, 16, 2, 5},
 };
 
-// Q, KV, output.
+// The types of Q, KV and output.
 constexpr DataType kTypes[][3] = {
     {DataType::bf16, DataType::bf16, DataType::bf16}, {DataType::fp16, DataType::fp16, DataType::fp16},
     {DataType::bf16, DataType::e4m3, DataType::bf16}, {DataType::fp16, DataType::e4m3, DataType::fp16},

@@ -12,7 +12,7 @@ namespace {
 constexpr double kMostWork = 1.5e8;
 constexpr double kMostKvElements = 4e7;
 
-// The elements of a pool of K.
+// Returns the number of elements of a K pool.
 double kv_elements(const AttentionProblem& problem) {
   const double tokens = std::ceil(static_cast<double>(problem.kv_len) / problem.tokens_per_page) *
                         problem.tokens_per_page * problem.batch;
@@ -46,16 +46,15 @@ AttentionProblem random_kind(Dice& dice) {
   const std::uint32_t head_dim = dice.pick({64U, 128U, 128U, 256U, 512U, 576U, 576U});
   kind.head_dim_qk = head_dim;
   kind.head_dim_v = head_dim == 576 ? 512 : head_dim;
-  // Head dims of Q and K on one side, of V on the other, need not be the same.
+  // The head dims of Q and K may differ from that of V.
   if (head_dim <= 256 && dice.one_of(8)) kind.head_dim_v = dice.pick({64U, 128U, 256U});
   kind.tokens_per_page = dice.pick({8U, 16U, 32U, 64U, 64U, 128U});
   const bool latent = kind.is_mla_generation();
   kind.mask = dice.pick({AttentionMask::causal, AttentionMask::causal, AttentionMask::dense});
-  // What latent attention on Hopper leaves to the portable kernel is not to be most of what is
-  // tried.
+  // The mix limits problems that latent attention on Hopper leaves to the portable kernel.
   const unsigned rare = latent ? 12 : 4;
   if (dice.one_of(rare)) kind.mask = AttentionMask::custom;
-  if (kind.mask != AttentionMask::dense && dice.one_of(rare)) kind.window = 1;  // sizes say how many
+  if (kind.mask != AttentionMask::dense && dice.one_of(rare)) kind.window = 1;  // random_sizes() sets it
   if (dice.one_of(rare)) kind.soft_cap = dice.pick({20.0, 50.0});
   kind.separate_page_tables = !latent && dice.one_of(4);
   return kind;
@@ -71,7 +70,7 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   problem.heads_q = group * problem.heads_kv;
   problem.batch = dice.one_of(3) ? 1 : dice.size(1, 300);
   problem.kv_len = std::max(problem.q_len, dice.one_of(8) ? dice.size(1, 131'072) : dice.size(1, 4'096));
-  if (dice.one_of(3)) {  // beside a border
+  if (dice.one_of(3)) {  // next to a border
     const std::uint32_t border = dice.pick({problem.tokens_per_page, 32U, 64U, 128U, 512U});
     const std::uint32_t times = std::max(problem.kv_len / border, 1U);
     problem.kv_len = std::max(times * border + dice.pick({0U, 1U}) - dice.pick({0U, 1U}), problem.q_len);
@@ -89,12 +88,12 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   problem.kv_order = dice.pick({KvOrder::nhd, KvOrder::hnd});
   problem.lse = dice.one_of(2);
   problem.scales_on_device = dice.one_of(4);
-  // What a sink leaves of a row may be below the smallest numbers of the narrower types.
+  // A sink may reduce a row below the smallest numbers of the narrower types.
   const bool wide_output = kind.data_type_o == DataType::bf16 || kind.data_type_o == DataType::fp32;
   problem.sinks = wide_output && dice.one_of(3);
   if (dice.one_of(3)) problem.output_scale = kind.data_type_o == DataType::e4m3 ? 0.25 : 3.0;
-  // Weights that are rounded to bf16 leave 2^-9 of the largest V, which is not to be more than a
-  // step of an output of e4m3 near 0, 2^-9 as well.
+  // Rounding the weights to bf16 leaves an error of 2^-9 of the largest V. It must not exceed one
+  // step of an e4m3 output near 0, which is 2^-9 as well.
   if (kind.data_type_o == DataType::e4m3 && kind.data_type_k == DataType::bf16) problem.output_scale = 0.125;
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
   return problem;

@@ -11,7 +11,7 @@ namespace {
 
 using Int = std::int64_t;
 
-// What the rules vary, by the numbers of the enumerations.
+// The fields that the rules vary, as numbers of the enumerations.
 struct Variant {
   Int type, tile, columns, pair, kv_tile, mode, scheduler;
 };
@@ -37,7 +37,8 @@ struct Oracle {
 
   static Int up(Int a, Int b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-  // 0 is the preferred mask, page or grouping, 1 what serves as well, 2 what does not.
+  // Returns 0 for the preferred mask, page or grouping, 1 for one that serves as well, 2 for one
+  // that does not serve.
   Int mask_rank(const KernelRow& row) const {
     const Int mask = static_cast<Int>(row.selector.mask);
     if (cut) return mask == 2 ? 0 : 2;
@@ -105,7 +106,8 @@ struct Oracle {
     return found;
   }
 
-  // The first of all rows that match, in the order: grouping, page, mask, target, larger steps.
+  // Returns the first of all rows that match, ordered by grouping, page, mask, target, larger
+  // steps.
   std::optional<Found> find(const Variant& variant) const {
     std::optional<Found> best;
     const auto rank = [&](const KernelRow& row) {

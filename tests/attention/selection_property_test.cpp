@@ -24,7 +24,7 @@ class Generator {
     return values.begin()[below(values.size())];
   }
 
-  // What a table is made for: everything but batch, lengths and heads.
+  // Returns the problem that a table is made for. Batch, lengths and heads are still to be chosen.
   AttentionProblem family() {
     AttentionProblem p;
     p.prefill = one_in(6);
@@ -59,14 +59,14 @@ class Generator {
     return p;
   }
 
-  // Rows near the family: each field is right most of the time, and the rules' variables are
-  // random.
+  // Returns rows near the family. Each field is right most of the time, and the variables of the
+  // rules are random.
   std::vector<KernelRow> table(const AttentionProblem& p) {
     std::vector<KernelRow> rows;
     const std::uint64_t count = below(4) == 0 ? below(3) : 4 + below(44);
     for (std::uint64_t i = 0; i < count; ++i)
       rows.push_back(row(p, i));
-    // One a selector, target and traits, as a resolved table has it.
+    // A resolved table has one row per selector, target and traits.
     std::vector<KernelRow> distinct;
     for (const KernelRow& candidate : rows) {
       const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const KernelRow& other) {
@@ -185,7 +185,8 @@ void compare(const AttentionProblem& problem, const DeviceFacts& device, const K
 
 TEST_CASE("selection agrees with brute force over random problems and tables" * doctest::test_suite("loop")) {
   constexpr std::uint64_t kProblemsATable = 8;
-  // Each is answered twice and by brute force: the optimised build takes 10 s for the short form.
+  // Each problem is answered twice and by brute force. The short form takes 10 s in the optimised
+  // build.
   const std::uint64_t least = test::at_full_size() ? 1 : 40;
   const std::uint64_t count = 1'000'000 / std::max<std::uint64_t>(test::kPropertyDivisor, least);
   Generator generator(11);

@@ -20,7 +20,7 @@
 namespace cubinet {
 namespace {
 
-// Holds every product of sizes that a problem may name.
+// Holds every product of sizes that a problem may have.
 __extension__ using Wide = unsigned __int128;
 
 constexpr Wide kLimit = Wide{1} << 56U;
@@ -40,8 +40,8 @@ class HugeProblems {
     return values.begin()[below(values.size())];
   }
 
-  // Any magnitude up to `most` is as likely; powers of two, their neighbours and the limit itself
-  // are frequent.
+  // Returns a random size up to `most`. All magnitudes are equally likely. Powers of two, their
+  // neighbours and the limit itself are frequent.
   std::uint32_t size(std::uint32_t most) {
     if (one_in(8)) return most;
     const auto bits = static_cast<unsigned>(std::bit_width(most));
@@ -108,7 +108,7 @@ Wide bytes_of(Wide elements, DataType type) {
   return elements * bits_of(type) / 8;
 }
 
-// What the tensors of a run must have at least, worked out without a limit of size.
+// A tensor of a run and its minimum size, computed without a size limit.
 struct NeededTensor {
   DeviceTensor AttentionTensors::*tensor;
   Wide bytes;
@@ -153,11 +153,12 @@ std::vector<NeededTensor> needed(const AttentionProblem& p, const WorkspaceSizes
   return all;
 }
 
-// Whether the tensors that are exactly as large as needed are taken, and each that lacks a byte is
-// not.
+// Returns whether tensors of exactly the needed sizes are accepted, and whether each tensor that
+// lacks a byte is refused.
 bool checks_are_exact(const AttentionPlan& plan) {
   const AttentionProblem& problem = plan.request.problem;
-  // In one pool K is V, and a pool that lacks a byte is told by the other's name.
+  // K and V may share one pool. An error about a pool that lacks a byte may then name the other
+  // tensor.
   const TensorChecks checks(problem, plan.workspace, plan.rules);
   AttentionTensors tensors;
   std::uint64_t address = 0x1000;
@@ -211,7 +212,8 @@ bool is_right_lse(const AttentionProblem& p, const PlanStep& step) {
   return static_cast<Wide>(lse.rows) == rows && step.grid[0] == divided_up(rows, 512);
 }
 
-// Whether the partial results of every block have a place, and the argument has every size.
+// Returns whether the partial results of every block have a location and the argument has every
+// size.
 bool is_right_decode(const AttentionPlan& plan, const PlanStep& step) {
   const AttentionProblem& p = plan.request.problem;
   const auto d = prepared<kernel_templates::AttentionDecodeParameters>(step);
@@ -264,7 +266,7 @@ bool is_right(const AttentionPlan& plan, const PlanStep& step) {
                                                   : is_right_decode(plan, step);
 }
 
-// Whether a tensor that a problem always has is larger than the limit.
+// Returns whether a tensor that every problem has is larger than the limit.
 bool is_too_large(const AttentionProblem& p) {
   AttentionProblem whole = p;
   whole.ragged_q = false;
@@ -338,7 +340,7 @@ TEST_CASE("a tensor that no device addresses is named with the fields that it is
         "must not "
         "exceed 2^56 bytes");
   CHECK(refused.error().remedy == "reduce `AttentionProblem::batch` or `AttentionProblem::q_len`");
-  // 2^56 bytes exactly, and one sequence more.
+  // The tensor has exactly 2^56 bytes. One more sequence exceeds the limit.
   problem = test::context(1U << 15U, 1U << 25U, 1U << 25U, 256, 4);
   CHECK(check_problem(problem));
   problem.batch += 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch of a published kernel says, held against float64 by a kernel that takes the same
+// Compares a launch of a published kernel with float64, through a kernel that takes the same
 // argument: tensor maps, page tables, lengths, offsets, scales, sinks, windows, statistics,
 // counters. Needs a GPU of 9.0 and NVRTC.
 #include "attention/stand_in/stand_in_home.hpp"
@@ -31,16 +31,16 @@ using test::StandInCase;
 using test::StandInHome;
 
 constexpr std::uint64_t kSeed = 11;
-constexpr double kTolerance = 4e-3;  // of a row: twice what rounding to bf16 takes
+constexpr double kTolerance = 4e-3;  // per row: twice the error of rounding to bf16
 constexpr double kLseTolerance = 1e-3;
 
-// The device, and the kernels of some cases.
+// The device and the kernels of some cases.
 struct Setting {
   std::unique_ptr<test::TempDir> folder;
   StandInHome home;
   std::shared_ptr<const Device> device;
 
-  // nullopt, and the reason, where there is no device that runs them.
+  // Returns nullopt and skips the test with the reason if no device runs the kernels.
   static std::optional<Setting> open(const std::vector<StandInCase>& cases) {
     const auto device = ok(Runtime::create({}))->device(0);
     if (!device) {
@@ -89,7 +89,7 @@ void compare(const AttentionProblem& problem, const AttentionInputs& inputs, con
   CHECK(error.worst_lse < kLseTolerance);
 }
 
-// Twice: what the first run leaves in the workspace the second one finds.
+// Runs each case twice. The second run finds the first run's data in the workspace.
 void check(const Setting& setting, const StandInCase& tested) {
   CAPTURE(tested.name);
   const AttentionProblem& problem = tested.problem;
@@ -181,7 +181,7 @@ TEST_CASE("Pools and queries with strides of their own are read where they lie")
   const StandInCase by_head = test::page_cases()[4];
   const auto setting = Setting::open({by_head});
   if (!setting) return;
-  // What the plan takes, against which the strides of the tensors win.
+  // The plan has this order. The strides of the tensors override it.
   StandInCase by_token = by_head;
   by_token.problem.kv_order = KvOrder::nhd;
   const BoundAttention attention = setting->bind(by_token);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in for published kernels, as far as that can be told without a GPU.
+// Tests the stand-in for published kernels, as far as possible without a GPU.
 #include "attention/stand_in/stand_in_home.hpp"
 #include "attention/stand_in/stand_in_rows.hpp"
 #include "support/compiler_search.hpp"
@@ -22,16 +22,16 @@ namespace {
 using test::ok;
 using test::StandInCase;
 
-// The sizes of a kernel's parameters, EIATTR_KPARAM_INFO of its attributes. What
-// EIATTR_CBANK_PARAM_SIZE says is 1392 here: parameters of sm_90 begin 16 bytes behind a multiple
-// of 128, and tensor maps are aligned to it.
+// Returns the sizes of a kernel's parameters, EIATTR_KPARAM_INFO of its attributes.
+// EIATTR_CBANK_PARAM_SIZE is 1392 here: parameters of sm_90 begin 16 bytes after a multiple of 128,
+// and tensor maps are aligned to 128.
 std::vector<std::uint32_t> parameter_bytes(const Bytes& image, const std::string& function) {
   const ElfImage elf = ok(ElfImage::parse(image));
   const ElfSection* section = elf.find_section(".nv.info." + function);
   REQUIRE(section != nullptr);
   const ByteView content = section->content;
   const auto byte = [&](std::size_t at) { return std::to_integer<std::uint32_t>(content[at]); };
-  constexpr std::uint32_t kSized = 4;  // the value is the size of what follows
+  constexpr std::uint32_t kSized = 4;  // the value is the size of the data that follows
   constexpr std::uint32_t kParameter = 0x17;
   std::vector<std::uint32_t> sizes;
   for (std::size_t at = 0; at + 4 <= content.size();) {

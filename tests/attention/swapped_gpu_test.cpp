@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KV of e4m3 multiplied from registers, through plan, bind and run. Needs a GPU of 9.0 and NVRTC.
+// Tests KV of e4m3 multiplied from registers, through plan, bind and run. Needs a GPU of 9.0 and
+// NVRTC.
 #include "decode_gpu_fixture.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 using test::ok;
 using namespace test::gpu;
 
-// 32, 48, 64, 96 or 128 rows a KV head.
+// Returns a problem with 32, 48, 64, 96 or 128 rows per KV head.
 AttentionProblem rows_of(std::uint32_t rows, std::uint32_t head_dim = 128, std::uint32_t page_size = 64) {
   AttentionProblem problem = many_borders(head_dim, page_size);
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
@@ -22,7 +23,7 @@ AttentionProblem rows_of(std::uint32_t rows, std::uint32_t head_dim = 128, std::
   return problem;
 }
 
-// A kernel that the planner would not take itself is named.
+// Binds a named kernel, which the planner would not choose by itself.
 BoundAttention bind_swapped(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t tile,
                             std::uint32_t splits) {
   const DeviceProperties& properties = gpu.device->properties();
@@ -126,13 +127,13 @@ TEST_CASE("Queries of any size keep their digits beside KV of e4m3") {
        {std::pair{DataType::bf16, 40}, {DataType::bf16, -40}, {DataType::fp16, 6}, {DataType::fp16, -3}}) {
     AttentionProblem problem = rows_of(64);
     problem.data_type_q = type;
-    // Inputs have queries that are larger by as much.
+    // The queries of the inputs are larger by the same factor.
     problem.softmax_scale = std::ldexp(1.0 / std::sqrt(128.0), -exponent);
     check_against_reference(*gpu, problem, 3);
   }
 }
 
-// By how much a row of bf16 differs from another, relative to it.
+// Returns the difference of two bf16 rows, relative to the row of `b`.
 double difference(const Outputs& a, const Outputs& b, std::size_t row, std::size_t elements) {
   double apart = 0;
   double size = 0;
@@ -158,7 +159,7 @@ TEST_CASE(
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 3));
   const Outputs before = decode(*gpu, attention, inputs);
   constexpr std::size_t kRow = 5;
-  // Of bf16: infinite, NaN, and 2^20.
+  // The bf16 values are both infinities, NaN and 2^20.
   for (const unsigned bits : {0x7f80U, 0xff80U, 0x7fc0U, 0x4980U}) {
     AttentionInputs changed = inputs;
     changed.q[kRow * problem.head_dim_qk + 7] = static_cast<std::uint16_t>(bits);
@@ -180,7 +181,7 @@ TEST_CASE("Keys that are no numbers end, and only what sees them is no number") 
   AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 3));
   const Outputs before = decode(*gpu, attention, inputs);
-  // The first sequence's first page.
+  // Only the first page of the first sequence changes.
   const std::size_t elements = std::size_t{problem.heads_kv} * problem.tokens_per_page * problem.head_dim_qk;
   const auto first = inputs.k.begin() +
                      static_cast<std::ptrdiff_t>(static_cast<std::size_t>(inputs.page_table[0]) * elements);
@@ -190,10 +191,10 @@ TEST_CASE("Keys that are no numbers end, and only what sees them is no number") 
   for (auto element = after.o.begin(); element != half; element += 2) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, &*element, sizeof(bits));
-    REQUIRE((bits & 0x7fffU) > 0x7f80U);  // NaN of bf16
+    REQUIRE((bits & 0x7fffU) > 0x7f80U);  // a bf16 NaN
   }
   CHECK(std::equal(half, after.o.end(), before.o.end() - (after.o.end() - half)));
-  // Minus infinity would say that there was no key, and a merge would leave the rows out.
+  // Minus infinity would mean that there was no key, and a merge would omit the rows.
   const auto middle = after.lse.begin() + static_cast<std::ptrdiff_t>(after.lse.size() / 2);
   CHECK(std::all_of(after.lse.begin(), middle, [](float lse) { return std::isnan(lse); }));
 }

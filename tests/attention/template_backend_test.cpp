@@ -109,7 +109,7 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.skips_softmax = true; }), "softmax"));
   CHECK(test::holds(changed([](P& p) { p.sage_block[0] = 16; }), "Sage"));
   CHECK(test::holds(changed([](P& p) { p.layout = QkvLayout::packed_qkv; }), "packed_qkv"));
-  const std::string unknown = changed([](P& p) { p.head_dim_qk = 72; });  // every family's reason
+  const std::string unknown = changed([](P& p) { p.head_dim_qk = 72; });  // the reason of every family
   CHECK(test::holds(unknown, "attention_decode"));
   CHECK(test::holds(unknown, "attention_wide"));
   CHECK(test::holds(unknown, "head_dim_qk"));
@@ -136,7 +136,7 @@ TEST_CASE("the family that has the head dims makes the plan, and what others lac
   CHECK(test::holds(plan.trace[1], "attention_wide("));
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
   CHECK(plan_of(problem, known).row.implementation == "attention_wide");
-  problem.head_dim_qk = 512;  // of which an A100 has no room for a tile
+  problem.head_dim_qk = 512;  // an A100 has no room for a tile of it
   CHECK(plan_of(problem, Known::on(test::kH200)).row.implementation == "attention_wide");
 }
 
@@ -254,12 +254,12 @@ TEST_CASE("without a compiler the fastest of the kernels that exist is taken, an
   CHECK(plan.steps[0].threads > 0);
   context.kernels = {};
   CHECK(test::holds(reason(kTemplateDecode, context), "none may be compiled"));
-  // Of sizes that the template does not have, which only a file can name.
+  // The template does not have these sizes. Only a file can name them.
   for (const std::uint16_t size : std::array<std::uint16_t, 6>{0, 1, 8, 15, 17, 24}) {
     context.kernels = Known::on(test::kH200, {with_tile(size, 64, 2), with_tile(16, size, 2)}).kernels;
     CHECK(test::holds(reason(kTemplateDecode, context), "none may be compiled"));
   }
-  // Another page size is another kernel.
+  // Another page size requires another kernel.
   context = Known::on(test::kH200, {with_tile(16, 64, 2)});
   context.options.may_compile = false;
   AttentionProblem other = kTemplateDecode;
@@ -281,7 +281,8 @@ TEST_CASE("without a compiler a plan has a second kernel if a build of it exists
   const AttentionPlan both = plan_of(kTemplateDecode, context);
   REQUIRE(both.steps.size() == 2);
   CHECK(both.steps[1].kernel == compiled.steps[1].kernel);
-  // That of another output type combines nothing here, and neither does none.
+  // A combine kernel of another output type does not serve this problem. Without a combine kernel
+  // the plan has one step.
   second.selector.data_type_o = DataType::fp32;
   for (const auto& rows : {std::vector{compiled.row, second}, std::vector{compiled.row}}) {
     context.kernels = Known::on(test::kH200, rows).kernels;

@@ -63,7 +63,7 @@ TEST_CASE("elements of eight bits take a byte each, in every copy") {
   CHECK(tensors.q.bytes == inputs.q.size());
   CHECK(tensors.k.bytes == 2 * inputs.k.size());
   if (setting.stub.missing()) return;
-  // The stub's memory is the host's.
+  // The stub's device memory is host memory.
   for (const std::size_t at : {std::size_t{0}, inputs.k.size() - 1}) {
     for (const std::size_t copy : {0U, 1U}) {
       const auto* bytes = reinterpret_cast<const std::uint8_t*>(tensors.k.address) + copy * inputs.k.size();

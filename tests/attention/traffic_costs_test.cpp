@@ -22,7 +22,8 @@ KernelWork on_h200(double blocks, double bytes, std::uint32_t splits) {
   return launch;
 }
 
-// 64/8 heads of 128: 4096 bytes of K and V a token and sequence, all heads.
+// Returns the KV bytes of a problem with 64/8 heads of 128: 4096 bytes of K and V per token and
+// sequence, all heads.
 double kv_bytes(double batch, double tokens) {
   return batch * tokens * 4096;
 }
@@ -51,14 +52,14 @@ TEST_CASE("The model is within a quarter of what was measured") {
   }
 }
 
-// The same device, 16 sequences of 4096 tokens; head dims 64, 128 and, of twice the heads of Q,
-// 256, two stages of 64 KiB and less.
+// Measured on the same device with 16 sequences of 4096 tokens. The head dims are 64, 128 and, with
+// twice the Q heads, 256. Two stages have 64 KiB or less.
 TEST_CASE("Elements of eight bits are split where that was faster, of every length of a row") {
   struct Row {
     std::uint32_t row_bytes;
     double ring_bytes;
     std::uint32_t blocks;
-    double measured[2];  // not split, two splits
+    double measured[2];  // without a split, with two splits
   };
   for (const Row& row : {Row{128, 32 * 1024, 4, {25.1, 23.1}}, Row{256, 64 * 1024, 2, {36.4, 39.1}},
                          Row{512, 64 * 1024, 2, {67.5, 76.3}}}) {
@@ -74,13 +75,13 @@ TEST_CASE("Elements of eight bits are split where that was faster, of every leng
       estimated[splits - 1] = estimate(work);
       CHECK(estimated[splits - 1] == doctest::Approx(row.measured[splits - 1]).epsilon(0.1));
     }
-    // What a plan asks of a split.
+    // A plan splits only if the estimate is at least 2 % lower.
     CHECK((estimated[1] < 0.98 * estimated[0]) == (row.measured[1] < 0.98 * row.measured[0]));
   }
 }
 
-// KV of e4m3, 8192 tokens, 64 sequences, 8 KV heads: an H200's times of tiles and numbers of
-// blocks.
+// Times of an H200 for tiles and numbers of blocks: KV of e4m3, 8192 tokens, 64 sequences, 8 KV
+// heads.
 TEST_CASE("What is multiplied from registers has rates of its own, and is faster with more blocks") {
   struct Row {
     std::uint32_t row_bytes;
@@ -108,8 +109,8 @@ TEST_CASE("What is multiplied from registers has rates of its own, and is faster
   }
 }
 
-// KV of e4m3, 16384 tokens, 40 sequences, 8 KV heads: an H200's times of several tiles and numbers
-// of blocks.
+// Times of an H200 for several tiles and numbers of blocks: KV of e4m3, 16384 tokens, 40 sequences,
+// 8 KV heads.
 TEST_CASE(
     "Blocks that are not as many for each multiprocessor, and warps that share its quarters, are waited "
     "for") {

@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using decode::llama;
 
-// All sequences are known to be as long as the longest.
+// Returns a problem whose sequences are all known to be as long as the longest.
 AttentionProblem full(std::uint32_t batch, std::uint32_t kv_len) {
   AttentionProblem problem = llama(batch, kv_len);
   problem.kv_lengths.assign(batch, static_cast<std::int32_t>(kv_len));
@@ -24,7 +24,7 @@ AttentionProblem full(std::uint32_t batch, std::uint32_t kv_len) {
 constexpr const char* kName = "NVIDIA H200";
 const DeviceFacts kFacts = decode::kHopper;
 
-// What a tuner would have found of a problem: a tile and splits that no rule gives.
+// Returns a tuner's result for a problem: a tile and splits that no rule gives.
 TuningTable::Row row_of(const AttentionProblem& problem) {
   TuningTable::Row row = measured_row(problem.batch);
   row.kv_len = problem.kv_len;

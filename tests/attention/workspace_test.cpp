@@ -23,7 +23,8 @@ TEST_CASE("a reduction in the kernel needs counters, statistics and partial outp
   const Selection selection = selected(problem);
   const WorkspaceSizes& sizes = selection.workspace;
   CHECK(sizes.counter_bytes == 768);  // 152 counters, aligned
-  // Of all 148 multiprocessors, whatever the 128 blocks need: the kernel places its outputs there.
+  // The statistics are sized for all 148 SMs although the grid has 128 blocks, because the kernel
+  // places its outputs after them.
   CHECK(sizes.partial_stats_bytes == 148 * 32 * 8);
   CHECK(sizes.partial_output_offset == 148 * 32 * 8);
   CHECK(sizes.partial_output_bytes == 128 * 32 * 128 * 4);
@@ -34,7 +35,7 @@ TEST_CASE("a separate reduction needs no counters and halves as partial outputs"
   const AttentionProblem problem = test::generation(8, 1, 4096, 128, 128, 576, 512);
   const WorkspaceSizes sizes = selected(problem).workspace;
   CHECK(sizes.counter_bytes == 0);
-  // Nine splits of the 128 heads and 512 columns of eight sequences.
+  // The outputs are nine splits of the 128 heads and 512 columns of eight sequences.
   CHECK(sizes.partial_output_bytes == std::uint64_t{8} * 9 * 128 * 512 * 2);
   CHECK(sizes.partial_stats_bytes == std::uint64_t{148} * 64 * 8);
 }

@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kHelper = "AOMA6WBTAY4J6E5S73OL2YVRJRIDH6EAYOZONAFMOR76CCMGTORA";
 
-// The recorded cache of Triton 3.9.0, for 9.0 and 8.0, and a library beside it that runs on the
-// host.
+// The recorded cache of Triton 3.9.0, for 9.0 and 8.0, and a library in it that runs on the host.
 struct TritonCache {
   Sandbox sandbox;
   TritonCache() {
@@ -66,7 +65,7 @@ TEST_CASE("what was adopted travels in a bundle, and host code is put from a sig
   const TritonCache cache;
   const Sandbox& sandbox = cache.sandbox;
   REQUIRE(cache.adopt().status == 0);
-  // From the home, whoever filled it.
+  // The command takes the entry from the home, regardless of who filled it.
   const auto from_home = sandbox.run(cache.put()).json();
   CHECK(from_home["written"].size() == 1);
   CHECK(from_home["left_out"].size() == 2);
@@ -88,7 +87,7 @@ TEST_CASE("what was adopted travels in a bundle, and host code is put from a sig
   const nlohmann::json policy = {{"default", {{"trusted_keys", {key.to_string()}}, {"threshold", 1}}}};
   sandbox.write("home/policy.json", policy.dump());
   fs::permissions(sandbox.home() / "policy.json", fs::perms(0600));
-  CHECK(sandbox.run(line).status == 3);  // the policy wants a signature, and there is none
+  CHECK(sandbox.run(line).status == 3);  // the policy requires a signature, and there is none
   REQUIRE(sandbox.run({"bundle", "sign", bundle, "--key", sandbox.path("key")}).status == 0);
   CHECK(sandbox.run(line).json()["written"].size() == 2);
   CHECK(sandbox.read(std::string("out/") + kHelper + "/cuda_utils.so") == "ELF");

@@ -15,8 +15,7 @@ std::string make_bundle(const Sandbox& sandbox, const std::vector<Cubin>& cubins
   return sandbox.path("b.bundle");
 }
 
-// The bundle of another channel, whose name has the same length, with the checksum that goes with
-// it.
+// Renames the bundle's channel to one of the same length and updates the checksum.
 void rename_bundle(const Sandbox& sandbox, const std::string& from, const std::string& to) {
   constexpr std::size_t kChannel = 16;
   std::string bytes = sandbox.read("b.bundle");
@@ -107,7 +106,7 @@ TEST_CASE("bundle import copies into the home and says what was there") {
 TEST_CASE("bundle import leaves damaged kernels out, takes the others, and ends with 1") {
   const Sandbox sandbox;
   const std::string bundle = make_bundle(sandbox, three_cubins());
-  // The images follow the manifest: the file's end is in the last of them.
+  // The images follow the manifest. The end of the file is in the last image.
   flip_bit(bundle, std::filesystem::file_size(bundle) - 8);
   const ToolResult result = sandbox.run({"bundle", "import", bundle, "--json"});
   CAPTURE(result.out);
@@ -141,7 +140,7 @@ TEST_CASE("what was imported before an error is in the error document") {
   REQUIRE(create_bundle(sandbox / "first", {cubins[0]}, {"first", 1}, files));
   REQUIRE(create_bundle(sandbox / "second", {cubins[1]}, {"second", 1}, files));
   REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
-  // Where the second one's image would go lies a file.
+  // A file has the path of the folder for the second bundle's image.
   sandbox.write("home/cubins/" + cubins[1].record->digest.to_hex().substr(0, 2), "no folder");
   const ToolResult result =
       sandbox.run({"bundle", "import", sandbox.path("first"), sandbox.path("second"), "--json"});

@@ -8,7 +8,8 @@
 
 namespace cubinet::test {
 
-// What `write` leaves on this process's stderr, which is a file meanwhile.
+// Returns the text that `write` writes to this process's stderr, which is redirected to a file
+// meanwhile.
 template <class Write>
 std::string stderr_of(const Write& write) {
   std::FILE* const file = std::tmpfile();

@@ -113,8 +113,8 @@ TEST_CASE("one node compiles and another takes that from the cache, if it lists 
   CHECK(not_there["caches"][0]["found"] == false);
   CHECK(build_on(reader, {"--policy", reader.path("policy.json")}).json()["results"][0]["source"] ==
         "registry");
-  // Another key is no reason to take it, offline nobody is asked, and a key without a cache is a
-  // slip.
+  // A cache entry under another key is not used. The server is not contacted with --offline. A key
+  // without a cache is a usage error.
   stranger.write(
       "policy.json",
       R"({"default": {"trusted_keys": [")" +
@@ -177,7 +177,7 @@ TEST_CASE("compile says what NVRTC is given, where it is asked to") {
             (header["name"] == "far.h" && header["bytes"] == 13 && header["place"] == sandbox.path("far.h"));
   CHECK_MESSAGE(found, given.dump());
   CHECK(contains(result.err, "far.h, 13 bytes, from " + sandbox.path("far.h")));
-  // What does not compile is told all the same.
+  // A source that does not compile is reported nevertheless.
   sandbox.write("two.cu", "#include <far.h>\noops\n");
   const ToolResult failed = sandbox.run(told);
   CHECK(failed.status == 2);
@@ -489,7 +489,7 @@ TEST_CASE(
                                         "-o", sandbox.path("k.bundle"), "--json"});
   REQUIRE_MESSAGE(built.status == 0, built.err);
   CHECK(sandbox.run({"bundle", "verify", sandbox.path("k.bundle")}).status == 0);
-  // Each text that is linked is a part of what is current.
+  // The fingerprint of the current build covers each text that is linked.
   for (const char* part : {"more.cu", "mine.ptx"}) {
     sandbox.write(part, sandbox.read(part) + "// edited\n");
     CHECK_MESSAGE(contains(explained(), "would be compiled"), part, explained());

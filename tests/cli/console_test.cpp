@@ -17,7 +17,7 @@ using cubinet::cli::Console;
 
 namespace {
 
-// What `child` says in a process of its own, whose streams it may close.
+// Runs `child` in its own process, whose streams it may close, and returns the child's result.
 template <class Child>
 bool holds(const Child& child) {
   const pid_t process = ::fork();
@@ -41,7 +41,7 @@ TEST_CASE("errors are coloured on a terminal unless the environment says no") {
   ToolSetting terminal;
   terminal.stderr_is_terminal = true;
   CHECK(contains(run_tool({"templates", "nothing"}, terminal).err, "\x1b[31m"));
-  terminal.environment = {{"NO_COLOR", ""}};  // set to nothing counts as not set
+  terminal.environment = {{"NO_COLOR", ""}};  // an empty variable counts as not set
   CHECK(contains(run_tool({"templates", "nothing"}, terminal).err, "\x1b[31m"));
   terminal.environment = {{"NO_COLOR", "1"}};
   const ToolResult plain = run_tool({"templates", "nothing"}, terminal);
@@ -126,7 +126,7 @@ TEST_CASE("no file that is opened later takes the number of a stream that is clo
       ::close(stream);
     cubinet::cli::occupy_closed_streams();
     const bool apart = ::open("/dev/zero", O_RDONLY) > STDERR_FILENO;
-    // Data is not lost without an error.
+    // Lost data causes an error.
     return apart && ::write(STDOUT_FILENO, "x", 1) < 0 && ::write(STDERR_FILENO, "x", 1) == 1;
   }));
 }

@@ -14,8 +14,8 @@ using namespace cubinet::test;
 
 namespace {
 
-// Of the made-up folder's kernels: decode of e4m3, pages of 16 for the family and for 10.3, of 32
-// for the family alone.
+// Problems for the kernels of the made-up folder: decode of e4m3, pages of 16 for the family and
+// for 10.3, pages of 32 for the family alone.
 const char* const kProblems =
     "# a fleet's shapes\n"
     "\n"
@@ -25,7 +25,7 @@ const char* const kUnserved = "--op mla-decode --batch 8 --kv-len 4096 --heads-q
 
 using Names = std::set<std::string>;
 
-// A published folder, known to the home; bundled; and on a server that is a folder.
+// A published folder that the home knows, in a bundle, and on a server that is a folder.
 struct Shapes {
   Shapes() { sandbox.write("shapes.txt", kProblems); }
 
@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(Shapes,
   CHECK(functions_in(part) == Names{of_103, of_both});
   CHECK(run({"pull", reference, "-o", part}, "10.0").json()["unserved"].empty());
   CHECK(functions_in(part) == Names{of_family, of_both});
-  // Into another home, where the same question then has the same answer.
+  // The kernels are pulled into another home, where the same query has the same result.
   const Sandbox other;
   const ToolResult pulled = other.run({"pull", reference, "--device", "10.3", "--sm-count", "148",
                                        "--problems", sandbox.path("shapes.txt"), "--json"});
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Shapes, "what select names for problems is all that is mirrore
   };
   const ToolResult mirrored = run({"mirror", source, sandbox.path("www")});
   REQUIRE_MESSAGE(mirrored.status == 0, mirrored.err);
-  CHECK(mirrored.json()["folders"][0]["fetched"] == 3);  // with the header
+  CHECK(mirrored.json()["folders"][0]["fetched"] == 3);  // including the header
   CHECK(there(of_103));
   CHECK(there(of_both));
   CHECK(sandbox.run({"mirror", source, sandbox.path("w2"), "--device", "10.0", "--json"})
@@ -155,5 +155,5 @@ TEST_CASE_FIXTURE(Shapes, "what is no problem is told by its line before anythin
   refused("--help", "line 1: ");
   CHECK(sandbox.run({"pull", "file:///x#a", "--problems", sandbox.path("shapes.txt")}).status == 2);
   CHECK(sandbox.run({"pull", "file:///x#a", "--device", "10.3", "--problems", sandbox.path("shapes.txt")})
-            .status == 2);  // how many multiprocessors
+            .status == 2);  // the number of SMs is missing
 }

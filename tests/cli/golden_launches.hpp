@@ -13,8 +13,8 @@
 
 namespace cubinet::test {
 
-// A recorded launch (goldens/README.md): the problem as the tool's options say it, and what was
-// handed over.
+// A recorded launch (goldens/README.md): the problem as tool options, and the data that was handed
+// to the driver.
 struct GoldenLaunch {
   std::string id;
   cli::AttentionArguments arguments;
@@ -24,11 +24,12 @@ struct GoldenLaunch {
   bool was_launched() const { return record["error"].is_null(); }
 };
 std::vector<GoldenLaunch> golden_launches(const std::string& name);
-// Where they lie: CUBINET_TEST_GOLDENS, or the source tree that was built.
+// Returns the folder of the recorded launches: CUBINET_TEST_GOLDENS, or the folder in the source
+// tree that was built.
 std::string goldens_folder();
 
-// The rows of a version's metadata header as `select --table` gives them, with the pin of the real
-// header.
+// Returns the rows of a version's metadata header as `select --table` prints them, with the pin of
+// the real header.
 AvailableKernels golden_kernels(const std::string& version, ComputeCapability device);
 
 }  // namespace cubinet::test

@@ -84,7 +84,7 @@ TEST_CASE_FIXTURE(Fixture, "import artifacts names what is wrong, ends with 1, a
   CHECK(text.status == 1);
   CHECK(contains(text.out, "damaged: " + fs::canonical(folder.path()).string()));
   CHECK(contains(text.out, "stray.cubin"));
-  // Mended, it is in whole: a cubin that was damaged is read again.
+  // The repaired folder is imported in whole: a cubin that was damaged is read again.
   folder.write();
   CHECK(import().json()["rows"] == 6);
 }
@@ -130,9 +130,9 @@ TEST_CASE("an interrupted import ends by the signal, and the next one goes on") 
     folder.add({name, published_image(name, {10, 0, TargetKind::family})});
   }
   folder.write_cubins();
-  // Of three chunks of 256 files the second takes its time: no signal comes too late to spare the
-  // third, and it may come before the second is begun. What follows the last section is no part of
-  // an ELF: the files are cubins all the same.
+  // The folder has three chunks of 256 files, and the second takes long. A signal therefore always
+  // arrives in time to spare the third chunk, and it may arrive before the second begins. Bytes
+  // after the last section are not part of an ELF, so the enlarged files are still cubins.
   for (int i = 1300; i < 1400; i += 12)
     fs::resize_file(folder / ("kernel_" + std::to_string(i) + ".cubin"), std::uintmax_t{60} << 20);
   let_files_settle();

@@ -15,7 +15,7 @@ using namespace cubinet::test;
 
 namespace {
 
-// Kernels that differ in all that is told of them.
+// The kernels differ in all properties that are printed.
 constexpr const char* kTemplate = R"(/* cubinet-template
 { "name": "bounded", "interface": 1, "summary": "resources of every kind", "minimum_target": "sm_80",
   "parameters": [], "constraints": [],

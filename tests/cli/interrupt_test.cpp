@@ -20,20 +20,21 @@ using cubinet::cli::InterruptGuard;
 
 namespace {
 
-// The thread that takes the signals needs a moment.
+// Returns whether the guard reports the signal soon. The thread that takes the signals needs a
+// moment.
 bool requested_soon(const InterruptGuard& guard) {
   for (int i = 0; i < 5000 && !guard.requested(); ++i)
     std::this_thread::sleep_for(1ms);
   return guard.requested();
 }
 
-// Runs it in a process of its own; gives its exit status, or 128 and the signal that ended it.
+// Runs `child` in its own process. Returns its exit status, or 128 plus the signal that ended it.
 template <class Child>
 int status_of(const Child& child) {
   const pid_t process = ::fork();
   REQUIRE(process >= 0);
   if (process == 0) {
-    ::signal(SIGINT, SIG_DFL);  // it may be ignored where the tests run in the background
+    ::signal(SIGINT, SIG_DFL);  // it may be ignored if the tests run in the background
     ::_exit(child());
   }
   int status = 0;
@@ -45,7 +46,7 @@ extern "C" void leave_with_four(int) {
   ::_exit(4);
 }
 
-// Takes seconds to compile.
+// Returns a template that takes seconds to compile.
 std::string slow_template() {
   std::string source = R"(/* cubinet-template
 { "name": "k0", "interface": 1, "summary": "many kernels in one source", "minimum_target": "sm_80",
@@ -62,7 +63,7 @@ std::string slow_template() {
   return source;
 }
 
-// Of lines of finished kernels: "[7/12] ...".
+// Returns the number of lines about finished kernels: "[7/12] ...".
 std::size_t told(const std::string& text) {
   std::istringstream lines(text);
   std::size_t count = 0;

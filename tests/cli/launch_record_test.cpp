@@ -18,13 +18,15 @@ namespace {
 
 constexpr std::size_t kTensorMapBytes = 128;
 
-// The tensor maps of the argument, cleared: six at the beginning of 0.6.2's, seven of 0.6.13's.
+// Returns the argument with its tensor maps cleared: six at the beginning of 0.6.2's argument,
+// seven of 0.6.13's.
 std::string without_maps(std::string params, std::size_t maps) {
   const std::size_t digits = maps * kTensorMapBytes * 2;
   return params.replace(0, digits, std::string(digits, '0'));
 }
 
-// What differs between what we would launch and what was launched, by name; empty: nothing.
+// Returns the name of a difference between our launch and the recorded one, or an empty string if
+// there is none.
 std::string difference(const nlohmann::json& ours, const nlohmann::json& theirs, std::size_t maps) {
   if (ours["launches"].size() != theirs["launches"].size()) return "the number of launches";
   const nlohmann::json& kernel = ours["launches"][0];
@@ -63,8 +65,8 @@ Outcome compare(const std::string& name, const std::string& version, DeviceFacts
     options.starts_early = golden.starts_early;
     const auto plan = problem ? plan_attention(*problem, device, kernels, *backends, options)
                               : Result<AttentionPlan>(problem.error());
-    // Where their launcher refuses or crashes, ours answers or declines: what it says must not
-    // fail.
+    // If the publisher's launcher refuses or crashes, ours may answer or decline. The record of its
+    // answer must not fail.
     if (plan && plan->launchable()) {
       const auto tensors = made_up_tensors(*plan, {});
       REQUIRE(tensors);
@@ -89,14 +91,14 @@ const DeviceFacts kDevice10{{10, 0}, 148, 0};
 TEST_CASE("launches of version 13 are those that its publisher makes") {
   const Outcome outcome = compare("launches-0.6.13-sm_100", "0.6.13", kDevice10);
   CHECK(outcome.launched == 300);
-  // The publisher applies the sliding mask after it asked its cost model, with another mask.
+  // The publisher queries its cost model with another mask and applies the sliding mask afterwards.
   CHECK(outcome.different == std::set<std::string>{"w2_199", "w2_2425"});
 }
 
 TEST_CASE("launches of version 2 are those that its publisher makes") {
   const Outcome outcome = compare("launches-0.6.2-sm_100", "0.6.2", kDevice10);
   CHECK(outcome.launched == 210);
-  // The publisher launches dense prefill causally, and the sliding mask as above.
+  // The publisher launches dense prefill causally. It applies the sliding mask as in version 13.
   CHECK(outcome.different == std::set<std::string>{"r1_651", "r1_892", "w2_199"});
 }
 

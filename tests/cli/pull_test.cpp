@@ -63,7 +63,7 @@ TEST_CASE("a manifest that states a pack of another size than the signed root fi
   sandbox.write("policy.json", R"({"default":{"trusted_keys":[")" + key.public_key().to_string() + R"("]}})");
   const std::string policy = sandbox.path("policy.json");
   REQUIRE(served.pull({"-o", sandbox.path("b.bundle"), "--policy", policy}).status == 0);
-  // As somebody who can only write the server's folder does: the root and its signature stay.
+  // An attacker can only write the server's folder, so the root and its signature stay.
   const std::string named = sandbox.read("served/refs/stable").substr(7, 64);
   auto manifest = nlohmann::json::parse(sandbox.read("served/blobs/sha256/" + named));
   for (auto& layer : manifest["layers"]) {
@@ -162,7 +162,7 @@ TEST_CASE("a policy that asks for a signature is asked before the kernels travel
   REQUIRE_MESSAGE(signed_one.status == 0, signed_one.err);
   CHECK(signed_one.json()["trust"]["signers"][0]["public_key"] == key.public_key().to_string());
   CHECK(std::filesystem::exists(output + "." + key.public_key().id() + ".minisig"));
-  // What is older than what was seen is no release any more.
+  // A version older than a previously seen one is refused as a rollback.
   served.push(7, &key);
   CHECK(served.pull({"-o", output}).status == 3);
 }
@@ -215,7 +215,7 @@ TEST_CASE("without a file kernels go into the home, those that are there do not 
   const Served served;
   const auto first = served.pull({"--device", "9.0", "--function", "kernel", "--json"});
   REQUIRE_MESSAGE(first.status == 0, first.err);
-  CHECK(first.json()["kernels"] == 2);  // of the builds for 8.0 and 9.0 the one that wins
+  CHECK(first.json()["kernels"] == 2);  // the better of the builds for 8.0 and 9.0
   CHECK(first.json()["present"] == 0);
   const auto again = served.pull({"--device", "9.0", "--json"});
   CHECK(again.json()["kernels"] == 0);
@@ -228,7 +228,7 @@ TEST_CASE("without a file kernels go into the home, those that are there do not 
 TEST_CASE("what came of a part before it was ended is not asked for again") {
   const Served served;
   const auto cubins = three_cubins();
-  // As it lies there when the process is killed behind the first frames.
+  // The home is as a process leaves it that is killed after the first frames.
   std::filesystem::create_directories(served.sandbox.home());
   {
     const auto home = ok(Home::open({.path = served.sandbox.home().string()}));

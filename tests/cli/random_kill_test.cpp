@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool is killed at any time, over and over, on one home: what it said to have done is done,
-// nothing wrong is served, no list lacks what is there, and a bundle that was being pulled is whole
-// or not there. scripts/campaign.sh has it killed 10000 times.
+// Kills the tool at random times, over and over, on one home. Work that the tool reported is done,
+// no wrong bytes are served, no list lacks an existing entry, and a bundle that was being pulled is
+// whole or absent. scripts/campaign.sh kills it 10000 times.
 #include "artifacts/published_folder.hpp"
 #include "support/counted.hpp"
 #include "support/fake_cubin.hpp"
@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::microseconds;
 
-// After so many kills a home has seen enough of them, and all of it is there.
+// The number of kills after which the test begins with a new home.
 constexpr int kKillsOfAHome = 40;
 
 int wanted_kills() {
@@ -37,12 +37,12 @@ int wanted_kills() {
   return kills == nullptr ? 30 : std::atoi(kills);
 }
 
-// An invocation of the tool, and what is there when it ends with 0.
+// An invocation of the tool, and the entries that exist when it ends with status 0.
 struct Invocation {
   std::vector<std::string> arguments;
   std::set<Sha256Digest> images = {};
   bool imports = false;
-  microseconds time{0};  // that it takes
+  microseconds time{0};  // the time it takes
 };
 
 pid_t start(const Sandbox& sandbox, const Invocation& invocation) {
@@ -75,7 +75,7 @@ Cubin kernel(int number) {
   return make_cubin(spec, description);
 }
 
-// What the tool is killed in, and what may be served.
+// The tool's invocations to kill, and the entries that may be served.
 class KilledTool {
  public:
   KilledTool() {
@@ -125,7 +125,8 @@ class KilledTool {
     imported_ = false;
   }
 
-  // Starts one of them and kills it at some time; whether that came before its end.
+  // Starts a random invocation and kills it at a random time. Returns whether it was killed before
+  // its end.
   bool kill_once() {
     const Invocation& chosen = invocations_[random_() % invocations_.size()];
     const pid_t child = start(sandbox_, chosen);
@@ -181,7 +182,7 @@ class KilledTool {
   std::vector<Invocation> invocations_;
   std::set<Sha256Digest> images_;
   std::mt19937_64 random_{static_cast<std::uint64_t>(::getpid())};
-  // That which the tool has said to be there.
+  // The entries that the tool reported.
   std::set<Sha256Digest> there_;
   bool imported_ = false;
 };

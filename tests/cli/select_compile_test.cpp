@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was compiled is a row of the home's table. Needs NVRTC.
+// Tests that compiled kernels are rows of the home's table. Needs NVRTC.
 #include "attention/problems.hpp"
 #include "select_line.hpp"
 #include "support/compiler_search.hpp"
@@ -35,7 +35,7 @@ ToolResult compile(const Sandbox& sandbox, const nlohmann::json& specification, 
   return sandbox.run(line);
 }
 
-// As if another compiler had made the home's one build.
+// Replaces the home's only build by one of another compiler.
 void make_stale(const Sandbox& sandbox) {
   HomeOptions options;
   options.path = sandbox.home();
@@ -67,8 +67,8 @@ std::vector<SelectCase> select_cases() {
       {"--batch 4 --kv-len 8192 --heads-q 64 --heads-kv 8 --soft-cap 30", capped}};
 }
 
-// Makes the home know rows for these problems on several targets. Those with an argument layout can
-// be launched.
+// Adds rows for these problems on several targets to the home. Rows with an argument layout can be
+// launched.
 void import_rows(const Sandbox& sandbox, const std::vector<SelectCase>& cases, const std::string& layout) {
   ArtifactImport import;
   import.folder = sandbox / "published";
@@ -162,7 +162,7 @@ TEST_CASE("a kernel that was compiled as select asked for it is named with its d
   CHECK(found["exists"] == true);
   CHECK(found["digest"].get<std::string>().size() == 64);
   CHECK(found["target"] == "sm_90");
-  CHECK(found["key"] != wanted["key"]);  // the target is part of it
+  CHECK(found["key"] != wanted["key"]);  // the target is part of the key
   CHECK(found["grid"] == wanted["grid"]);
   CHECK(select_decode(sandbox, "--forbid sm_90").json()["exists"] == false);
 }

@@ -14,7 +14,7 @@ using namespace cubinet::test;
 
 namespace {
 
-// Makes the sandbox's home know a folder of published kernels, which can be launched.
+// Adds a folder of published kernels, which can be launched, to the sandbox's home.
 void import_rows(const Sandbox& sandbox, std::vector<KernelRow> rows, const std::string& name) {
   HomeOptions options;
   options.path = sandbox.home();
@@ -52,7 +52,8 @@ TEST_CASE("rows of imported folders are chosen from without a table, and named w
   CHECK(document["target"] == "sm_100f");
   CHECK(document["source"].get<std::string>().find("published") != std::string::npos);
   CHECK(contains(document["order"].get<std::string>(), "not measured by us"));
-  // What the published rows do not serve our templates do, and both are told.
+  // The templates serve a problem that the published rows decline. The result reports both
+  // backends.
   const auto other = select_decode(sandbox, "--page-size 32").json();
   CHECK(other["backend"] == "templates");
   CHECK(other["declines"][0]["backend"] == "published");

@@ -112,7 +112,7 @@ TEST_CASE("a user without a password file is refused") {
 
 namespace {
 
-// A bundle of three kernels on a server that is a folder.
+// Returns the reference of a bundle of three kernels on a server that is a folder.
 std::string serve(const Sandbox& sandbox) {
   BundleOptions options;
   options.channel = "stable";
@@ -137,7 +137,7 @@ TEST_CASE("a bundle on a server is named as one in a file is, and its kernels st
   CHECK(explained.json()["bundles"][0]["fetched_bytes"] > 0);
   CHECK(sandbox.run({"inspect", key, "--bundle", reference}).status == 0);
   CHECK(sandbox.run({"key", key, "--bundle", reference}).status == 0);
-  // Who asks next has it without the server.
+  // Later requests find the kernel in the home, without the server.
   std::filesystem::remove_all(sandbox / "served");
   CHECK(sandbox.run({"inspect", key}).status == 0);
   const auto again = sandbox.run({"explain", key, "--device", "9.0", "--bundle", reference, "--json"});

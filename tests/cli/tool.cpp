@@ -45,7 +45,7 @@ Channel make_terminal() {
 }
 
 std::vector<std::string> environment_of(const ToolSetting& setting) {
-  // Of two values of one variable the first counts.
+  // The first value wins if a variable is set twice.
   std::vector<std::string> environment;
   for (const auto& [name, value] : setting.environment)
     environment.push_back(name + "=" + value);
@@ -64,7 +64,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// Runs in the forked child: only system calls.
+// Runs in the forked child, which may only use system calls.
 [[noreturn]] void become_tool(const ToolSetting& setting, int out, int err, char* const* arguments,
                               char* const* environment) {
   const int null = ::open("/dev/null", O_RDONLY);
@@ -75,7 +75,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     ready =
         ready && ::setgroups(0, nullptr) == 0 && ::setgid(*setting.user) == 0 && ::setuid(*setting.user) == 0;
   }
-  ::signal(SIGINT, SIG_DFL);  // tests that run in the background inherit that it is ignored
+  ::signal(SIGINT, SIG_DFL);  // tests that run in the background inherit an ignored signal
   if (ready) ::execve(arguments[0], arguments, environment);
   ::_exit(127);
 }
@@ -90,7 +90,7 @@ class Reader {
     const ssize_t count = ::read(descriptor_, block.data(), block.size());
     if (count > 0) {
       text_.append(block.data(), static_cast<std::size_t>(count));
-    } else if (count == 0 || errno != EINTR) {  // a terminal whose other end is closed gives EIO
+    } else if (count == 0 || errno != EINTR) {  // a terminal returns EIO if its other end is closed
       ::close(descriptor_);
       descriptor_ = -1;
     }
@@ -101,8 +101,8 @@ class Reader {
   std::string& text_;
 };
 
-// Sends the interrupts whose time has come; gives the milliseconds to the next one, -1 where none
-// is left.
+// Sends the interrupts that are due. Returns the milliseconds to the next one, or -1 if none is
+// left.
 class Interrupts {
  public:
   Interrupts(pid_t child, const ToolSetting& setting)
@@ -146,7 +146,7 @@ void drain(pid_t child, Reader& out, Reader& err, const ToolResult& result, cons
 }  // namespace
 
 const char* tool_path() {
-  // Where it was built, or where scripts/gpu_check.sh finds the tree now.
+  // Returns the path where the tool was built, or where scripts/gpu_check.sh finds the tree now.
   const char* moved = std::getenv("CUBINET_TEST_TOOL");
   return moved != nullptr ? moved : CUBINET_TOOL;
 }

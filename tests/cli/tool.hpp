@@ -16,27 +16,28 @@
 namespace cubinet::test {
 
 struct ToolResult {
-  int status = 0;  // the exit status, or 128 and the signal that ended the process
+  int status = 0;  // the exit status, or 128 plus the signal that ended the process
   std::string out;
   std::string err;
 
-  // What stdout holds, which has to be one JSON document and nothing else; throws otherwise.
+  // Parses stdout, which must be exactly one JSON document. Throws otherwise.
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
 struct ToolSetting {
-  // Besides PATH, the sanitizers' options and CUDA_HOME (cuda_root()): nothing of the user's
-  // reaches the tool.
+  // Variables besides PATH, the sanitizers' options and CUDA_HOME (cuda_root()). No other variable
+  // of the user reaches the tool.
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<unsigned> user;  // run as this user; needs root
   bool stderr_is_terminal = false;
   std::filesystem::path executable;  // empty: the built one
-  std::string stdout_file;           // instead of a pipe, such as /dev/full
-  std::filesystem::path folder;      // the working directory; empty: this one
-  int signal = SIGINT;               // what is sent below
-  // Sends it once this text has been seen on stderr.
+  std::string stdout_file;           // stdout goes here instead of a pipe, such as /dev/full
+  std::filesystem::path folder;      // the working directory; empty: the current one
+  int signal = SIGINT;               // the signal for the fields below
+  // Sends the signal once this text appears on stderr.
   std::string interrupt_after;
-  // Sends one so long after the start, and each further one so long after the one before.
+  // The delays of the signals in milliseconds: the first counts from the start, each further one
+  // from the previous one.
   std::vector<int> interrupt_milliseconds;
 };
 
@@ -45,7 +46,7 @@ ToolResult run_tool(const std::vector<std::string>& arguments, const ToolSetting
 
 const char* tool_path();
 
-// A folder and a home in it, of one test. The home is not there before the tool makes it.
+// A folder with a home, for one test. The home does not exist until the tool creates it.
 class Sandbox {
  public:
   std::filesystem::path home() const { return folder_ / "home"; }
@@ -54,7 +55,7 @@ class Sandbox {
   void write(std::string_view name, std::string_view content) const;
   std::string read(std::string_view name) const;
 
-  // With --home.
+  // Runs the tool with --home.
   ToolResult run(std::vector<std::string> arguments, const ToolSetting& setting = {}) const;
 
  private:

@@ -64,7 +64,7 @@ TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has
   const ToolResult created = tool(sandbox, {"bundle", "create", "-o", bundle, "--tuning"});
   REQUIRE(created.status == 0);
   CHECK(created.json()["measurements"] == 1);
-  // Another home, and no compiler.
+  // The other node has its own home and no compiler.
   const Sandbox other;
   other.write("no_nvrtc.so", "");
   std::vector<std::string> run = {"run",      "decode", "--iterations", "1",
@@ -104,7 +104,7 @@ TEST_CASE("a dry run lists what would be measured and makes nothing") {
   const auto listed = tool(sandbox, {"tune", "--dry-run"}, kProblem).json();
   CHECK(listed["results"][0]["candidates"].size() > 3);
   CHECK_FALSE(std::filesystem::exists(sandbox.home() / "tuning"));
-  // Of one tile there are kernels of several stages, and a line tells which.
+  // A tile has kernels with several numbers of stages, and each line names its number.
   std::vector<std::string> words = {"tune", "--dry-run"};
   words.insert(words.end(), kProblem.begin(), kProblem.end());
   std::istringstream lines(sandbox.run(words, with_driver()).out);
@@ -257,7 +257,7 @@ TEST_CASE("two that measure into one file at once lose no row, and leave nothing
 TEST_CASE("what was measured and cannot be kept is printed, with the status of the error") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
   const Sandbox sandbox;
-  std::filesystem::create_directories(sandbox.path("out/.t.lock"));  // so that no lock can be opened
+  std::filesystem::create_directories(sandbox.path("out/.t.lock"));  // prevents the lock from being opened
   sandbox.write("s.txt", "--kv-len 40,80 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n");
   const ToolResult tuned = tool(sandbox, {"tune", "--budget", "1", "--sweep", sandbox.path("s.txt"),
                                           "--output", sandbox.path("out/t")});

@@ -44,7 +44,7 @@ void check_holds(Bundle& bundle, const std::vector<Cubin>& cubins) {
   CHECK_MESSAGE(report->findings.empty(), report->findings.front().reason);
 }
 
-// Digests of the frames that a bundle has.
+// Returns the digests of the bundle's frames.
 std::set<Sha256Digest> frames_of(const Bundle& bundle) {
   std::set<Sha256Digest> frames;
   const auto images = bundle.pack().images();
@@ -128,8 +128,8 @@ TEST_CASE("a bundle changes its profile by being combined") {
   CHECK(read_file(fixture.folder / "combined") == read_file(fixture.folder / "plain"));
 }
 
-// The bundle with an image's frame exchanged for one of the same size that is no frame, every
-// digest made good.
+// Replaces an image's frame by bytes of the same size that are not a frame, and updates every
+// digest.
 void spoil_first_frame(const fs::path& path) {
   const auto bundle = ok(Bundle::open(path));
   const BundlePack& pack = bundle->pack();

@@ -52,7 +52,7 @@ TEST_CASE("a group of an archive is read once for all of its images") {
   CHECK(std::count_if(reads.begin(), reads.end(), [&](const auto& read) {
           const BundleMap& map = bundle->pack().map();
           return read.first >= map.frames_offset && read.first + 1 < map.root.file_bytes;
-        }) == 3);  // of 16, 16 and 8; the last byte is read again with what is behind it
+        }) == 3);  // reads of 16, 16 and 8 frames; the last byte is read again with the bytes after it
 }
 
 TEST_CASE("an import mends a damaged entry and leaves a local build alone") {
@@ -69,7 +69,7 @@ TEST_CASE("an import mends a damaged entry and leaves a local build alone") {
   CHECK(serves(*registry, cubin_of(2)));
 }
 
-// The same build as cubin_of(1), by what it says, and other bytes.
+// Returns a build with the identity of cubin_of(1) and other bytes.
 Cubin another_image() {
   Cubin cubin = cubin_of(2);
   auto record = std::make_shared<CubinRecord>(*cubin.record);
@@ -121,7 +121,7 @@ TEST_CASE("damaged images are left out and reported, the others are in") {
   CHECK(registry->stats()->entries == 2);
 }
 
-// The keys of the first two kernels change places, and every digest is made good.
+// Returns the bundle with the keys of the first two kernels swapped and every digest updated.
 Bytes with_swapped_keys(const BundlePack& pack, Bytes bytes) {
   BundleMap map = pack.map();
   const auto put = [&](std::uint64_t offset, const Bytes& part) {
@@ -152,7 +152,7 @@ TEST_CASE("a bundle whose parts contradict each other, or with bytes that nothin
   longer.push_back(std::byte{'x'});
   Bytes shorter = bytes;
   shorter.pop_back();
-  Bytes between = bytes;  // frames lie at multiples of 64
+  Bytes between = bytes;  // frames begin at multiples of 64
   const auto images = ok(whole->pack().images());
   const BundleImage first = *std::min_element(images.begin(), images.end(), [](const auto& a, const auto& b) {
     return a.frame_offset < b.frame_offset;

@@ -49,8 +49,8 @@ TEST_CASE("a page of records whose ends lie about it is damaged, and never read 
       damaged[i] ^= static_cast<std::byte>(1U << bit);
       const auto checked =
           check_page(BundleTable::records, damaged, number_of(BundleTable::records, page, 0));
-      // A hash that still ascends is for whoever decodes the record to compare, and so is where two
-      // meet.
+      // The page check accepts a changed hash that still ascends, and a changed border between
+      // records. The decoder of the record compares both.
       const bool second_hash = i >= 16 && i < 24;
       const bool where_they_meet = i == 12 && bit == 0;
       if (!second_hash && !where_they_meet) CHECK_FALSE(checked);

@@ -116,7 +116,7 @@ TEST_CASE("what contradicts itself is not bundled, and no file is left") {
   }
 }
 
-// Every way of asking gives what is right, less, or an error.
+// Checks that every query returns the right entries, fewer entries, or an error.
 void check_answers(Bundle& bundle, const std::vector<Cubin>& cubins) {
   for (const Cubin& cubin : cubins) {
     const KernelIdentity& identity = cubin.record->identity;
@@ -139,7 +139,7 @@ void check_answers(Bundle& bundle, const std::vector<Cubin>& cubins) {
   REQUIRE(bundle.rows().has_value() == listed.has_value());
 }
 
-// As the source of a bundle's bytes instead of a file, which would take hours.
+// Opens a bundle from memory. Files would take hours.
 Result<std::shared_ptr<Bundle>> open_bytes(Bytes bytes) {
   return open_bundle(std::make_shared<MemorySource>(std::move(bytes)), {});
 }
@@ -147,11 +147,11 @@ Result<std::shared_ptr<Bundle>> open_bytes(Bytes bytes) {
 struct Profiled {
   BundleProfile profile;
   std::vector<Cubin> cubins;
-  std::size_t step;  // between the bytes that are changed, and the lengths
+  std::size_t step;  // the distance of the changed bytes, and of the truncated lengths
   bool small = true;
 };
 
-// Small ones, and one with a dictionary.
+// Returns small bundles and one with a dictionary.
 std::vector<Profiled> profiled() {
   std::vector<Profiled> all = {{BundleProfile::plain, cubins_up_to(2), 47},
                                {BundleProfile::ship, cubins_up_to(2), 47},
@@ -170,7 +170,7 @@ TEST_CASE("every flipped byte of a bundle is found, and nothing wrong is given o
     const std::vector<Cubin> asked(one.cubins.begin(), one.cubins.begin() + 2);
     std::size_t mutants = 0;
     for (const std::size_t i : test::sampled(whole.size(), one.step)) {
-      // Of 2.6 MB that are alike, every seventh line.
+      // The large bundle has 2.6 MB of similar bytes, so only every seventh line is changed.
       if (test::at_full_size() && !one.small && i / 64 % 7 != 0) continue;
       for (const std::byte change : test::changes(i, 1, one.small ? 8 : 1)) {
         CAPTURE(i);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPart = 2048;
 
-// What resembles nothing else but the same of this seed.
+// Returns bytes that resemble only the bytes of the same seed.
 Bytes part(std::uint32_t seed) {
   Bytes bytes;
   for (std::size_t i = 0; i < kPart; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No machine can be switched off here, so the calls are watched that a file's survival depends on:
-// content synced before its name, the name before what refers to it.
+// Watches the calls on which a file's survival depends, because no test can switch off a machine:
+// content is synced before its name, and the name before the files that refer to it.
 #include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/fault_injection.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What was done, in order; one line for the same several times over.
+// The calls in order. Consecutive equal calls are one line.
 struct Calls {
   std::vector<std::string> lines;
   void add(std::string line) {
@@ -80,7 +80,7 @@ class WatchedFiles final : public ForwardingFiles {
   }
 
  private:
-  // "cubins", and "cubins/*" for the folders in it, which digests name.
+  // Returns "cubins", and "cubins/*" for its folders, whose names are digests.
   std::string name_of(const Path& folder) const {
     const Path relative = folder.lexically_relative(root_);
     return relative.has_parent_path() ? (relative.parent_path() / "*").string() : relative.string();
@@ -90,7 +90,7 @@ class WatchedFiles final : public ForwardingFiles {
   Calls& calls_;
 };
 
-// A new home, every call of which is watched, those of SQLite as "index".
+// A new home whose calls are all watched. Calls of SQLite are logged as "index".
 struct WatchedHome : HomeFixture {
   Calls calls;
   std::shared_ptr<FaultPlan> plan = std::make_shared<FaultPlan>();
@@ -102,7 +102,7 @@ struct WatchedHome : HomeFixture {
     plan->watch([this](FaultPlan::Call) { calls.add("index"); });
     reopen();
   }
-  // The calls that it took.
+  // Reopens the home and returns the calls that this took.
   std::vector<std::string> reopen() {
     registry.reset();
     calls.lines.clear();
@@ -151,7 +151,7 @@ TEST_CASE(
   REQUIRE(publishes(*home.registry, cubin_of(2)));
   CHECK(home.calls.lines ==
         joined({{"share store.lock", "sync cubins/*"}, stored_in("records/*"), {"index"}}));
-  // Long ago: it is on the disk by now.
+  // An old entry is on the disk by now, so it is not synced again.
   make_published(home.home, cubin_of(1), 1);
   home.reopen();
   REQUIRE(publishes(*home.registry, cubin_of(1)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making room while calls fail, processes are killed and others publish and use: what is recent or
-// pinned is never lost, no list lacks what is there, and nothing is half gone.
+// Makes room while calls fail, processes are killed, and others publish and use builds. Recent and
+// pinned entries are never lost, no list lacks an existing entry, and no entry is partly removed.
 #include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/faulty_home.hpp"
 #include "support/ok.hpp"
@@ -17,8 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr SweepOptions kEverything{false, SizeLimit{0, 0}, false};
 
-// One build that was published today, two long ago, one of them with its image under two records,
-// and one that is pinned.
+// A home with a recent build, two old images, one of them under two records, and a pinned build.
 struct CrowdedHome : FaultyHome {
   Cubin recent = cubin_of(1);
   std::vector<Cubin> old = {cubin_of(2), cubin_of(3), cubin_of(3, "another build")};
@@ -32,14 +31,14 @@ struct CrowdedHome : FaultyHome {
     });
   }
   std::vector<Cubin> all() const { return {recent, old[0], old[1], old[2], pinned}; }
-  // A copy has the time at which it was made.
+  // Makes the entries old. A copy has the time at which it was made.
   void age() const {
     for (const Cubin& cubin : {old[0], old[1], old[2], pinned})
       make_published(home.home, cubin, 3);
   }
   void expect_whole() {
     expect_nothing_lost();
-    // As if what was just looked at had been used long ago.
+    // The test removes the usage marks, so that entries count as used long ago.
     fs::remove(home.home / "uses");
     age();
     const auto registry = open_sound();
@@ -55,7 +54,7 @@ struct CrowdedHome : FaultyHome {
     std::size_t there = 2;
     for (const Cubin& cubin : old)
       there += serves(*registry, cubin) ? 1U : 0U;
-    // Those whose record is there have their image.
+    // Every record that exists has its image.
     CHECK(registry->list()->size() == there);
   }
 };
@@ -106,7 +105,7 @@ TEST_CASE("pins, the limit and the log of uses survive a fault in any call" * do
         static_cast<void>(registry.pin(faulty.recent.record->identity.key()));
         static_cast<void>(registry.unpin(faulty.recent.record->identity.key()));
         static_cast<void>(registry.set_limit(SizeLimit{1 << 30, 1 << 20}));
-        // A hit does not fail for the sake of its mark.
+        // A hit does not fail if its usage mark cannot be written.
         CHECK((registry.load(faulty.recent.record).has_value() || faulty.plan->reached()));
       },
       [&] {
@@ -133,8 +132,8 @@ TEST_CASE("a process killed while it makes room, pins and sets a limit leaves no
       [&] { faulty.expect_whole(); });
 }
 
-// What servers of a fleet do that share a home, until the file `stop` is there. The number of wrong
-// answers.
+// Publishes and uses builds like the servers of a fleet that share a home, until the file `stop`
+// exists. Returns the number of wrong answers.
 int publish_and_use(const HomeFixture& home, const HomeOptions& options, unsigned seed,
                     const fs::path& stop) {
   std::mt19937 random(seed);
@@ -152,7 +151,7 @@ int publish_and_use(const HomeFixture& home, const HomeOptions& options, unsigne
       used = used || (loaded && *loaded);
     }
     if (!used && !(*registry)->publish(cubin)) ++wrong;
-    // As if it had been there for long; somebody may have removed it by now.
+    // Makes the record old. Another process may have removed it already.
     std::error_code gone;
     fs::last_write_time(HomeLayout(home.home).record(entry_name(*cubin.record)),
                         fs::file_time_type::clock::now() - std::chrono::hours(72), gone);
@@ -177,7 +176,7 @@ TEST_CASE("sixteen processes publish and use while room is made over and over") 
   std::size_t evicted = 0;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (evicted < 200 && std::chrono::steady_clock::now() < deadline) {
-    fs::remove(home.home / "uses");  // as if nothing had been used within hours
+    fs::remove(home.home / "uses");  // as if no entry had been used for hours
     const auto swept = registry->sweep({false, SizeLimit{2'000, 1'000}, false});
     CHECK_MESSAGE(swept.has_value(), why_not(swept));
     if (swept) evicted += swept->evicted.size();

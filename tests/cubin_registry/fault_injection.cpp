@@ -148,7 +148,7 @@ class FaultyFileSystem final : public FileSystem {
   std::shared_ptr<FaultPlan> plan_;
 };
 
-// SQLite's interface to files is C: the plan in force lies here while a FaultyVfs lives.
+// SQLite's interface to files is C, so the current plan is global while a FaultyVfs exists.
 struct VfsState {
   std::shared_ptr<FaultPlan> plan;
   sqlite3_vfs* real = nullptr;
@@ -165,7 +165,7 @@ ShimFile* shim(sqlite3_file* file) {
   return static_cast<ShimFile*>(static_cast<void*>(file));
 }
 
-// The result of a faulty call as SQLite would see it.
+// Returns the SQLite status of a faulty call.
 int status_of(int error_number, int otherwise) {
   return error_number == ENOSPC ? SQLITE_FULL : otherwise;
 }
@@ -239,7 +239,7 @@ const sqlite3_io_methods kShimMethods = {1,
 
 int shim_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   file->pMethods = nullptr;
-  // It may make the file.
+  // Opening may create the file, so it counts as a change.
   if (vfs_state->plan->before_call(kSqliteChange) != 0) return SQLITE_CANTOPEN;
   const int status = vfs_state->real->xOpen(vfs_state->real, name, shim(file)->real(), flags, out_flags);
   if (shim(file)->real()->pMethods != nullptr) file->pMethods = &kShimMethods;
@@ -281,7 +281,7 @@ int in_child(const std::function<int()>& body) {
   if (child == 0) {
     try {
       ::_exit(body());
-    } catch (...) {  // a failed REQUIRE must not run the rest of the tests in the child
+    } catch (...) {  // the child must not run the rest of the tests after a failed REQUIRE
       ::_exit(99);
     }
   }

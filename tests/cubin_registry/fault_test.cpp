@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that durability depends on is made to fail, one after the other, until an operation
-// goes through without meeting a fault: nothing that was there is lost or called damaged, nothing
-// wrong is served, and the next attempt succeeds.
+// Makes every call fail that durability depends on, one after the other, until an operation
+// completes without a fault. Earlier entries are neither lost nor reported as damaged, no wrong
+// bytes are served, and the next attempt succeeds.
 #include "cubin_registry/faulty_home.hpp"
 #include "support/skip.hpp"
 
@@ -22,7 +22,7 @@ TEST_CASE("opening a home survives a fault in any call" * doctest::test_suite("l
   const unsigned faults = for_every_fault(
       faulty,
       [&](Home&) {
-        fs::remove(faulty.home.home / "locks");  // is to be made
+        fs::remove(faulty.home.home / "locks");  // has to be created
         static_cast<void>(faulty.open());
       },
       [&] { faulty.expect_sound(cubin); });
@@ -39,7 +39,7 @@ TEST_CASE("publishing survives a fault in any call" * doctest::test_suite("loop"
       faulty, [&](Home& registry) { published = registry.publish(later); },
       [&] {
         const auto registry = faulty.expect_sound(earlier);
-        // What was said to be published is there; what was not is absent or whole.
+        // A build that was reported as published exists. A build that was not is absent or whole.
         const bool there = serves(*registry, later);
         CHECK((there || !published));
         CHECK(registry->find(later.record->identity.kernel())->size() == (there ? 1 : 0));
@@ -108,7 +108,7 @@ TEST_CASE("setting a damaged image and a damaged index aside survives a fault in
       },
       [&] {
         const auto registry = faulty.open_sound();
-        CHECK(registry->list());  // asks the index for what was not read yet
+        CHECK(registry->list());  // reads missing entries into the index
         CHECK(serves(*registry, whole));
         CHECK_FALSE(serves(*registry, damaged));
         CHECK(registry->verify()->findings.empty());
@@ -139,8 +139,8 @@ TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call" * doc
         expect_findings(0);
       });
   const auto verify = [](Home& registry) { static_cast<void>(registry.verify()); };
-  // With findings and without locks it waits a moment for every fault: there the first error is the
-  // only one.
+  // Verification with findings and without locks waits a moment at every fault, so this loop only
+  // uses single errors.
   for_every_fault(
       faulty, verify, [&] { expect_findings(1); }, kErrorsOnce);
   faulty.prepare(cubin);
@@ -206,7 +206,7 @@ TEST_CASE("a process killed while it makes the first home leaves one that works"
       });
 }
 
-// Of what the process was writing nothing stays for ever either.
+// Makes the files that the killed process was writing old enough for removal.
 void make_left_overs_old(const fs::path& home) {
   for (const auto& entry : fs::recursive_directory_iterator(home)) {
     if (entry.path().filename().string().starts_with('.'))

@@ -25,14 +25,15 @@ struct FaultyHome {
     options.files = files;
     return Home::open(options);
   }
-  // Opened without faults.
+  // Opens the home without faults.
   std::shared_ptr<Home> open_sound() {
     plan->set(FaultPlan::Kind::none, 0);
     auto registry = open();
     REQUIRE_MESSAGE(registry.has_value(), why_not(registry));
     return *std::move(registry);
   }
-  // The same, and it serves what was there before. What failed was no damage: nothing is set aside.
+  // Opens the home without faults and checks that it serves `earlier` and that no file was set
+  // aside as damaged.
   std::shared_ptr<Home> expect_sound(const Cubin& earlier) {
     auto registry = open_sound();
     CHECK(serves(*registry, earlier));
@@ -40,7 +41,7 @@ struct FaultyHome {
     return registry;
   }
 
-  // What every attempt starts with: a home that is filled once, and copied.
+  // Fills a home once. Every attempt starts with a copy of it.
   void prepare(const std::function<void(Home&)>& fill) {
     plan->set(FaultPlan::Kind::none, 0);
     std::filesystem::remove_all(home.home);
@@ -51,7 +52,7 @@ struct FaultyHome {
   void prepare(const Cubin& earlier) {
     prepare([&](Home& registry) { REQUIRE(publishes(registry, earlier)); });
   }
-  // Without a prepared home: with none.
+  // Starts an attempt with a copy of the prepared home, or without a home if none is prepared.
   void start() {
     plan->set(FaultPlan::Kind::none, 0);
     std::filesystem::remove_all(home.home);
@@ -60,7 +61,7 @@ struct FaultyHome {
 
  private:
   std::filesystem::path prepared() const { return home.folder / "prepared"; }
-  // What is a link to a file elsewhere stays one.
+  // Copies a folder. A link to a file elsewhere stays a link.
   static void copy(const std::filesystem::path& from, const std::filesystem::path& to) {
     std::filesystem::create_directory(to, from);
     for (const auto& entry : std::filesystem::directory_iterator(from)) {
@@ -81,7 +82,7 @@ struct FaultCase {
   int error_number;
   FaultPlan::Counts counts;
 };
-// An error of FileSystem is io, whatever its number, but SQLite tells a full disk from others.
+// An error of FileSystem is io, regardless of its number. SQLite distinguishes a full disk.
 inline constexpr std::array<FaultCase, 4> kFaultCases = {
     {{FaultPlan::Kind::error_once, EIO, FaultPlan::Counts::all},
      {FaultPlan::Kind::error_once, ENOSPC, FaultPlan::Counts::of_sqlite},
@@ -89,10 +90,10 @@ inline constexpr std::array<FaultCase, 4> kFaultCases = {
      {FaultPlan::Kind::error_from_then_on, ENOSPC, FaultPlan::Counts::of_sqlite}}};
 inline constexpr std::span<const FaultCase> kErrorsOnce = std::span(kFaultCases).first(2);
 
-// Runs `operation` with a fault at its first, second, ... call (at one of three, that is, see
-// one_of_each), in each of the ways that calls fail, on a fresh home each time that is opened
-// without one, and `check` after it. About the number of calls where each fails once: none less,
-// two more at most.
+// Runs `operation` with a fault at its first, second, ... call (at one call out of three, see
+// one_of_each), in each of the ways that calls fail, and then `check`. Each run has a new home that
+// is opened without faults. Returns about the number of calls if each fails once: not fewer, at
+// most two more.
 inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Home&)>& operation,
                                 const std::function<void()>& check,
                                 std::span<const FaultCase> cases = kFaultCases) {
@@ -120,8 +121,8 @@ inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Hom
   return most;
 }
 
-// The process is ended at each call that changes something: before it is carried out, and a write
-// also when half its bytes are there.
+// Ends the process at each call that changes the home, before the call, and at each write also
+// after half of its bytes.
 inline void kill_everywhere(FaultyHome& faulty, const std::function<void(Home&)>& operation,
                             const std::function<void()>& check) {
   const auto end_at = [&](FaultPlan::Kind kind, unsigned at) {

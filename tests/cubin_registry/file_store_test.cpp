@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 struct StoreFixture {
   HomeFixture home;
-  std::shared_ptr<Home> registry = home.open();  // makes the folders
+  std::shared_ptr<Home> registry = home.open();  // creates the folders
   FileStore store{posix_file_system(), HomeLayout(home.home), home.log.sink()};
   Cubin cubin = cubin_of(1);
   std::string name = entry_name(*cubin.record);
@@ -84,7 +84,7 @@ TEST_CASE("an image is read in the folder kept open, and by its path where that 
   CHECK(read());
   const fs::path moved = fixture.home.home / "moved";
   fs::rename(fixture.store.home().cubins(), moved);
-  CHECK(read());  // it is the image, wherever its folder is
+  CHECK(read());  // it is the image, regardless of its folder
   fs::remove_all(moved);
   CHECK_FALSE(read());
   REQUIRE(fixture.store.write_image(digest, *fixture.cubin.image));
@@ -157,10 +157,10 @@ TEST_CASE("what is set aside lies in the quarantine with its reason, twice witho
   CHECK(notes == 2);
   CHECK(files == 2);
   CHECK(fixture.home.log.count("because of the test") == 2);
-  CHECK(fixture.home.log.count("warning: moved '") == 2);  // what was done is no error
+  CHECK(fixture.home.log.count("warning: moved '") == 2);  // an action that was carried out is no error
 }
 
-// The names of quarantine/ as they would be where the clock always says the same.
+// A file system that names quarantined files as if the clock stood still.
 class StoppedClock final : public ForwardingFiles {
  public:
   explicit StoppedClock(Path quarantine) : quarantine_(std::move(quarantine)) {}
@@ -177,7 +177,7 @@ class StoppedClock final : public ForwardingFiles {
   }
 
  private:
-  // "x.record.1700000000000000000-1.reason" is x.record.0-1.reason
+  // Returns x.record.0-1.reason for "x.record.1700000000000000000-1.reason".
   Path stopped(const Path& path) const {
     constexpr std::size_t kDigits = 19;
     std::string name = path.filename().string();
@@ -195,7 +195,7 @@ TEST_CASE("no evidence replaces other while the clock stands still, nor does its
   const fs::path quarantine = fixture.home.home / "quarantine";
   FileStore store(std::make_shared<StoppedClock>(quarantine), HomeLayout(fixture.home.home),
                   fixture.home.log.sink());
-  // Of one the note is lost.
+  // This quarantined file has lost its note.
   write_file(quarantine / (fixture.file.filename().string() + ".0-1"), as_bytes("there before"));
   std::set<std::string> expected = {"there before"};
   for (const std::string& word : {std::string("first"), std::string("second"), std::string("third")}) {
@@ -206,7 +206,7 @@ TEST_CASE("no evidence replaces other while the clock stands still, nor does its
   std::set<std::string> kept;
   for (const auto& entry : fs::directory_iterator(quarantine))
     kept.insert(std::string(as_text(read_file(entry.path()))));
-  kept.erase("");  // the note that was made where evidence without one lies
+  kept.erase("");  // the note that was made beside a quarantined file without one
   CHECK(kept == expected);
 }
 

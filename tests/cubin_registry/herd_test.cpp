@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many threads of several processes want the same kernels at the same moment.
+// Tests many threads of several processes that request the same kernels at the same moment.
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/home_fixture.hpp"
 #include "support/counted.hpp"
@@ -22,8 +22,9 @@ namespace fs = std::filesystem;
 constexpr int kThreads = 16;
 constexpr int kKernels = 8;
 
-// What the facade does: look, lock, look again, build, publish. Counts wrong answers and builds; a
-// build leaves a line in `builds`, so that those of all processes are counted.
+// Requests every kernel as the facade does: look up, lock, look up again, build, publish. Returns
+// the number of wrong answers. Each build appends a line to `builds`, which counts the builds of
+// all processes.
 int ask_for_everything(Home& registry, const fs::path& builds) {
   std::atomic<int> wrong{0};
   const auto get = [&](int number) {
@@ -108,7 +109,7 @@ TEST_CASE("what sixteen processes publish at once is listed, counted and indexed
     int failed = registry ? 0 : 100;
     for (int i = 0; i < kEach && failed == 0; ++i) {
       if (!(*registry)->publish(cubin_of(kEach * process + i))) failed = 1;
-      // A list in between trusts no index that another process is about to write.
+      // A list must not trust an index that another process is about to write.
       const auto listed = (*registry)->list();
       if (!listed || listed->size() < static_cast<std::size_t>(i) + 1) failed = 2;
     }
@@ -127,26 +128,25 @@ TEST_CASE("what sixteen processes publish at once is listed, counted and indexed
   CHECK(home.open()->verify()->findings.empty());
 }
 
-// How large the herd below is. scripts/campaign.sh has a large one, on a machine that does nothing
-// else.
+// The size of the herd below. scripts/campaign.sh uses a large one on an otherwise idle machine.
 struct HerdSize {
   int processes = 8;
   int homes = 1;   // one after the other
-  int rounds = 5;  // in each
+  int rounds = 5;  // per home
   std::chrono::milliseconds build{20};
-  // Of a request beyond the build's time, 99 of 100; not asked of a machine that is at other work.
+  // The 99th percentile of a request's time beyond the build's time. Not checked on a busy machine.
   std::optional<std::chrono::milliseconds> most;
 };
 HerdSize herd_size() {
   const char* rounds = std::getenv("CUBINET_TEST_HERD_ROUNDS");
   if (rounds == nullptr) return {};
-  // As many kernels lie in a home as a server of models has.
+  // A home then has as many kernels as that of a model server.
   constexpr int kRounds = 100;
   return {64, (std::atoi(rounds) + kRounds - 1) / kRounds, kRounds, std::chrono::milliseconds(200),
           std::chrono::milliseconds(60)};
 }
 
-// What the processes of a herd share.
+// The memory that the processes of a herd share.
 struct HerdMemory {
   explicit HerdMemory(const HerdSize& herd)
       : waits(static_cast<std::size_t>(herd.processes * herd.rounds * kKernels)),
@@ -166,10 +166,10 @@ struct HerdMemory {
   HerdMemory& operator=(const HerdMemory&) = delete;
 
   struct Shared {
-    pthread_barrier_t start;  // of a round, for every thread
+    pthread_barrier_t start;  // of a round, for all threads
     std::atomic<std::int32_t> wrong;
   };
-  // In microseconds, of each request; and how often each kernel was built.
+  // Returns the time of each request in microseconds.
   std::atomic<std::int32_t>* wait_times() {
     return static_cast<std::atomic<std::int32_t>*>(static_cast<void*>(shared + 1));
   }
@@ -181,8 +181,7 @@ struct HerdMemory {
   Shared* const shared;
 };
 
-// One thread of one process: asks for its kernel in every round, at the moment when all others ask
-// for theirs.
+// Requests one kernel per round from one thread of one process, at the same moment as all others.
 void ask_in_rounds(Home& registry, const HerdSize& herd, HerdMemory& memory, int process, int kernel) {
   for (int round = 0; round < herd.rounds; ++round) {
     const int number = round * kKernels + kernel;
@@ -210,7 +209,7 @@ void ask_in_rounds(Home& registry, const HerdSize& herd, HerdMemory& memory, int
   }
 }
 
-// Microseconds that each request took.
+// Returns the microseconds that each request took.
 std::vector<std::int32_t> waits_of_herd(const HerdSize& herd) {
   HomeFixture home;
   HerdMemory memory(herd);

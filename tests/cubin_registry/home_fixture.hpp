@@ -26,7 +26,7 @@ inline KernelSpec spec_of(int head_dim) {
   return spec.set("dtype_q", "bf16").set("head_dim_qk", head_dim);
 }
 
-// Small cubins that differ in every byte of their code.
+// Returns small cubins that differ in every byte of their code.
 inline Cubin cubin_of(int number, std::string_view build = "build") {
   FakeCubin description;
   description.code_bytes = 16;
@@ -34,7 +34,8 @@ inline Cubin cubin_of(int number, std::string_view build = "build") {
   return make_cubin(spec_of(number), description, build);
 }
 
-// One build under several records: the image of that number, as a bundle of this version ships it.
+// Returns one build under several records: the image of that number, as a bundle of this version
+// ships it.
 inline Cubin shipped(int image, std::uint64_t version) {
   const Cubin cubin = cubin_of(image);
   auto record = std::make_shared<CubinRecord>(*cubin_of(1).record);
@@ -52,7 +53,7 @@ inline Bytes read_file(const std::filesystem::path& path) {
   return Bytes(view.begin(), view.end());
 }
 
-// What was logged, from any thread.
+// The log lines of all threads.
 struct LogLines {
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -72,7 +73,7 @@ struct LogLines {
   }
 };
 
-// A home in a folder of its own.
+// A home in its own folder.
 struct HomeFixture {
   TempDir folder;
   LogLines log;
@@ -90,8 +91,8 @@ struct HomeFixture {
     REQUIRE_MESSAGE(registry.has_value(), why_not(registry));
     return *std::move(registry);
   }
-  // A build as a process leaves it that dies, or publishes beside another, before it comes to what
-  // its record takes over.
+  // Leaves a build as a process does that dies, or publishes beside another, before it handles the
+  // builds that its record replaces.
   void leave(const Cubin& cubin) {
     FileStore store(posix_file_system(), HomeLayout(home), log.sink());
     REQUIRE(store.write_image(cubin.record->digest, *cubin.image));
@@ -100,7 +101,7 @@ struct HomeFixture {
   std::filesystem::path image_of(const Cubin& cubin) const {
     return HomeLayout(home).cubin(cubin.record->digest);
   }
-  // How many files lie in the quarantine.
+  // Returns the number of files in the quarantine.
   std::size_t set_aside() const {
     std::size_t files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(home / "quarantine"))
@@ -117,7 +118,7 @@ struct HomeFixture {
   }
 };
 
-// Found, loaded, and the bytes are those that were published.
+// Returns whether the cubin is found, loads and has the published bytes.
 inline bool serves(Home& registry, const Cubin& cubin) {
   const auto found = registry.find(cubin.record->identity.kernel());
   REQUIRE_MESSAGE(found.has_value(), why_not(found));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index is damaged, replaced, locked and taken away under a registry: every entry is served all
-// the same.
+// Damages, replaces, locks and removes the index of an open home. Every entry is served
+// nevertheless.
 #include "local/index_keeper.hpp"
 
 #include "cubin_registry/home_fixture.hpp"
@@ -34,7 +34,7 @@ struct IndexedHome {
     }
   }
   void expect_all(Home& registry) {
-    // A list is what asks the index.
+    // Only lists query the index.
     CHECK(registry.list()->size() == cubins.size());
     for (const Cubin& cubin : cubins)
       CHECK(serves(registry, cubin));
@@ -116,7 +116,7 @@ TEST_CASE("flipped bytes in the index never show a false entry" * doctest::test_
   const Bytes whole = read_file(indexed.index);
   std::size_t mutants = 0;
   for (const std::size_t i : sampled(whole.size(), 13)) {
-    // Most bytes are of no cell, and 0.
+    // Most bytes belong to no cell and are 0.
     if (!at_full_size() && whole[i] == std::byte{0} && i % 16 != 0) continue;
     ++mutants;
     Bytes damaged = whole;
@@ -145,7 +145,7 @@ TEST_CASE("a newer schema is left alone, and everything works through the record
   CHECK(indexed.home.log.count("schema version 99") == 1);
 }
 
-// Longer than an index is passed over at once.
+// A Home skips an unusable index for a shorter time than this.
 constexpr std::chrono::milliseconds kPassedOver{1'100};
 
 bool uses_index(Home& registry) {
@@ -227,7 +227,7 @@ TEST_CASE("one changed bit anywhere in the index never passes for a newer build,
     CHECK(later->verify()->findings.empty());
     CHECK(later->list()->size() == 3);
   };
-  // The header: the format's version, the schema's, the application's.
+  // The header contains the versions of the format, the schema and the application.
   for (std::size_t position = 0; position < 100; ++position)
     attempt(position, static_cast<unsigned>(position % 8));
   for (const std::size_t position : {18U, 60U, 61U, 62U, 63U, 64U, 67U}) {
@@ -283,7 +283,7 @@ TEST_CASE("an index locked by somebody else is passed over without a long wait")
   REQUIRE(publishes(*registry, indexed.cubins.back()));
   indexed.expect_all(*registry);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
-  // What the record files say is what counts.
+  // The record files are authoritative.
   CHECK(*registry->remove({indexed.cubins.front().record}) == 1);
   indexed.cubins.erase(indexed.cubins.begin());
   indexed.expect_all(*registry);
@@ -332,7 +332,7 @@ TEST_CASE("a journal left by a writer that died is rolled back") {
   write_file(indexed.index, torn);
   write_file(indexed.index.string() + "-journal", journal);
   {
-    // Who only reads cannot roll it back, which is no damage.
+    // A reader cannot roll back the journal, which is no damage.
     const auto reader = indexed.home.open(Access::read_only);
     indexed.expect_all(*reader);
     CHECK(reader->verify()->findings.empty());

@@ -45,7 +45,7 @@ TEST_CASE("builds of one kernel with several fingerprints are kept side by side,
   auto registry = home.open();
   for (const char* build : {"first", "second", "third"}) {
     REQUIRE(publishes(*registry, cubin_of(64, build)));
-    // Age is the record file's, and a kernel's file times tick every 10 ms at most: two
+    // The age of an entry is its record file's time. File times advance every 10 ms at most, so two
     // publications in one tick are equally old.
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
   }
@@ -56,9 +56,9 @@ TEST_CASE("builds of one kernel with several fingerprints are kept side by side,
   CHECK(registry->find_key(cubin_of(64).record->identity.key())->size() == 3);
 }
 
-// XXH3 multiplies pairs of 64-bit words of the input, each xored with a word of a secret that
-// everybody knows: an input word equal to its secret makes a factor zero, and the other factor
-// free.
+// Returns identities whose XXH3 hash does not depend on `free_byte`. XXH3 multiplies pairs of
+// 64-bit words of the input, each xored with a word of a public secret. An input word equal to its
+// secret makes one factor zero, so the other factor is free.
 KernelIdentity colliding_identity(char free_byte) {
   constexpr std::size_t kPrefix = 4 + 2 + 1 + 4 + 1 + 4 + 4 + 1 + 1 + 4;  // before the text's first byte
   constexpr std::size_t kBlock = (kPrefix + 15) / 16;
@@ -66,7 +66,7 @@ KernelIdentity colliding_identity(char free_byte) {
   const auto* secret = static_cast<const char*>(static_cast<const void*>(XXH3_kSecret)) + 16 * kBlock;
   text.replace(16 * kBlock - kPrefix, 8, secret, 8);
   text.replace(16 * kBlock - kPrefix + 8, 8, std::string(8, free_byte));
-  text += std::string(150 - kPrefix - text.size(), 'y');  // 129 to 240 bytes are hashed this way
+  text += std::string(150 - kPrefix - text.size(), 'y');  // inputs of 129 to 240 bytes use this path
   KernelSpec spec;
   spec.name = "t";
   spec.set("p", ParameterValue(text));
@@ -188,7 +188,7 @@ TEST_CASE("a damaged image is quarantined, logged, a miss, and can be published 
           fs::remove(file);
           fs::create_directory(file);
         }) == 1);
-  // Whose file it is, and what other names it has, does not matter: its digest was compared.
+  // The owner and other names of the file do not matter, because its digest is compared.
   fs::create_hard_link(file, home.folder / "other name");
   fs::permissions(file, fs::perms::others_write, fs::perm_options::add);
   CHECK(serves(*registry, cubin));
@@ -204,7 +204,7 @@ TEST_CASE("every flipped byte and every truncation of an image is caught" * doct
   const Cubin cubin = cubin_of(1);
   REQUIRE(publishes(*home.open(), cubin));
   const fs::path file = home.only_file("cubins");
-  // Read-only, so that the damage is seen and not mended.
+  // A read-only home reports the damage and does not repair it.
   auto registry = home.open(HomeOptions::Access::read_only);
   const auto record = registry->find(cubin.record->identity.kernel())->front();
   const Bytes whole = *cubin.image;
@@ -445,7 +445,7 @@ TEST_CASE("a build lock keeps others out, and is released by its owner or the de
     auto own = home.open();
     const auto locked = own->lock_for_build(record.identity, record.fingerprint);
     write_file(marker, Bytes(1));
-    ::_exit(locked ? 0 : 1);  // without releasing it
+    ::_exit(locked ? 0 : 1);  // ends without releasing the lock
   }
   ::usleep(50'000);
   CHECK_FALSE(fs::exists(marker));
@@ -475,11 +475,12 @@ TEST_CASE("those who wait for a build go on together when it has come, and alone
   CHECK(waiting.front().wait_for(std::chrono::milliseconds(60)) == std::future_status::timeout);
   REQUIRE(publishes(*registry, cubin));
   builder->reset();
-  // The lock of each is kept meanwhile.
+  // All waiters hold their locks at the same time.
   for (auto& each : waiting)
     CHECK(each.wait_for(std::chrono::seconds(5)) == std::future_status::ready);
   waiting.clear();
-  // One that was there before is built again because it is damaged: that is for one of them.
+  // An existing build is built again because it is damaged, so only one of the waiters may build
+  // it.
   auto again = registry->lock_for_build(cubin.record->identity, cubin.record->fingerprint);
   auto first = std::async(std::launch::async, wait);
   auto second = std::async(std::launch::async, wait);

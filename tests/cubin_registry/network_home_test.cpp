@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A home on a file system of other machines: by its number alone, and on a real mount of FUSE.
+// Tests a home on a network file system: detected by the file system's number, and on a real FUSE
+// mount.
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/forwarding_files.hpp"
 #include "cubin_registry/home_fixture.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What lies below `network` is on NFS, without locks where that is asked for.
+// A file system on which paths below `network` are on NFS, without locks if requested.
 struct NetworkFiles : ForwardingFiles {
   Path network;
   bool locks = true;
@@ -72,12 +73,12 @@ TEST_CASE("a node has an index of its own of such a home, which may be damaged o
   }
   REQUIRE_FALSE(index.empty());
   CHECK(home.open_there(node)->stats()->journal_mode == "delete");
-  // Another node publishes: what this one's index lacks is read.
+  // Another node publishes. This node reads the entries that its index lacks.
   REQUIRE(publishes(*home.open_there(home.folder / "other node"), cubin_of(2)));
   CHECK(home.open_there(node)->list()->size() == 2);
   write_file(index, Bytes(8192, std::byte{0x55}));
   CHECK(home.open_there(node)->list()->size() == 2);
-  CHECK(home.set_aside() == 0);  // it was a copy
+  CHECK(home.set_aside() == 0);  // the file was a copy
   CHECK(home.open_there(node)->stats()->journal_mode == "delete");
   CHECK(home.open_there(node)->verify()->findings.empty());
   fs::remove_all(node);
@@ -97,7 +98,8 @@ TEST_CASE("an index is neither kept on a network file system nor where others co
   CHECK(registry->stats()->journal_mode.find("can be written by") != std::string::npos);
 }
 
-// One writer's answer where two rename at once: the loser's bytes are those that it goes on with.
+// A file system on which a rename loses a race with another writer. The loser goes on with its own
+// bytes.
 struct LosingFiles : ForwardingFiles {
   Result<void> rename(const Path& from, const Path& to) override {
     if (to.extension() == ".cubin" && !fs::exists(to)) {
@@ -113,13 +115,13 @@ TEST_CASE("whoever loses a rename says so and leaves a home that is whole") {
   HomeOptions options = home.options();
   options.files = std::make_shared<LosingFiles>();
   const auto registry = *Home::open(options);
-  CHECK_FALSE(registry->publish(cubin_of(1)));  // the Runtime keeps the bytes that it has
+  CHECK_FALSE(registry->publish(cubin_of(1)));  // the Runtime keeps its bytes
   CHECK(registry->find(cubin_of(1).record->identity.kernel())->empty());
   CHECK(publishes(*registry, cubin_of(1)));
   CHECK(serves(*registry, cubin_of(1)));
 }
 
-// A mount of FUSE that shows `folder` at `place`, while it lives.
+// A FUSE mount that shows `folder` at `place` during its lifetime.
 class FuseMount {
  public:
   FuseMount(const fs::path& folder, fs::path place) : place_(std::move(place)) {

@@ -102,15 +102,14 @@ Result<void> RecordedFiles::create_directories(const Path& path, Mode mode) {
 
 namespace {
 
-// A file or folder, whatever its names.
+// A file or folder, regardless of its names.
 struct Node {
   bool folder = false;
   Bytes synced = {};
   Bytes written = {};
 };
 
-// What happens to the names of one folder at once: names and what they are from then on, if
-// anything.
+// One atomic change of a folder's names: the names and their new nodes, or nullopt if removed.
 using Change = std::vector<std::pair<std::string, std::optional<std::size_t>>>;
 
 struct Names {
@@ -206,7 +205,7 @@ class Disk {
   }
 
  private:
-  // What is in it is synced: so are its own name, and those above.
+  // Makes the folder's name and those above it durable, because its contents are synced.
   void keep_way_to(const fs::path& folder) {
     const auto above = folders_.find(folder.parent_path());
     if (above == folders_.end() || !above->second.now.contains(folder.filename())) return;

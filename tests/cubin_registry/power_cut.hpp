@@ -12,17 +12,17 @@
 
 namespace cubinet::test {
 
-// What was done to a folder's files, in order.
+// The changes of a folder's files, in order.
 struct DiskEvent {
   enum class Kind { create, write, sync, link, rename, remove, append, make_folder, sync_folder };
   Kind kind = Kind::create;
   std::filesystem::path path;
   std::filesystem::path to = {};  // of link and rename
-  Bytes bytes = {};               // of write and append, and of what is linked
+  Bytes bytes = {};               // of write and append, and of a linked file
 };
 
-// The operating system's files with a log of the changes. Syncs are in the log and nowhere else. A
-// link to a file that the log does not know is one to a file that is on the disk. Thread-safe.
+// The operating system's files with a log of the changes. Syncs are only logged, not carried out. A
+// link to a file that the log does not know counts as a link to a file on the disk. Thread-safe.
 class RecordedFiles final : public ForwardingFiles {
  public:
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override;
@@ -42,13 +42,13 @@ class RecordedFiles final : public ForwardingFiles {
   std::vector<DiskEvent> events_;
 };
 
-// Writes below `into` what a disk may hold of `root`, where the log begins with an empty folder and
-// power went after its first `count` events. A file has the bytes of its last sync, or any part of
-// what was written since, or zeros in its place; a folder has the names of its last sync, and any
-// of the changes since, in any order. A rename within a folder is one change. All of that is
-// POSIX's, which promises as little of new folders: there this is the disk of ext4, XFS and btrfs,
-// whose journals hold the way to what is synced. Whoever opens a home does not wait for the folder
-// above it, which may be anybody's.
+// Writes below `into` a possible disk state of `root` after a power cut. The log begins with an
+// empty folder, and power failed after its first `count` events. A file has the bytes of its last
+// sync, or any part of the bytes written since, or zeros in their place. A folder has the names of
+// its last sync, and any of the changes since, in any order. A rename within a folder is one
+// change. These states follow POSIX, except for new folders. POSIX guarantees no more for those
+// either, but here they follow ext4, XFS and btrfs, whose journals contain the path to synced
+// files. Opening a home does not sync the folder above it, which may belong to another user.
 void restore_after_power_cut(const std::vector<DiskEvent>& events, std::size_t count,
                              const std::filesystem::path& root, const std::filesystem::path& into,
                              std::mt19937_64& random);

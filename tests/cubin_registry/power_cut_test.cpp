@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power that goes between any two changes of a home's files: what was said to be published is there
-// afterwards, what was said to be removed is not, nothing wrong is served, and no list is without
-// an entry.
+// Cuts power between any two changes of a home's files. Builds that were reported as published
+// exist afterwards, builds that were reported as removed do not, no wrong bytes are served, and no
+// list lacks an entry.
 #include "cubin_registry/power_cut.hpp"
 
 #include "cubin_registry/aged_home.hpp"
@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What was asked for at the event `begin`, and said to be done at `end`.
+// An operation that began at the event `begin` and reported success at `end`.
 struct Told {
   std::size_t begin = 0;
   std::size_t end = 0;
   bool there = true;
 };
 
-// A home whose changes are recorded, and what was said of each of its entries, by name.
+// A home whose changes are recorded, and the reported operations on each of its entries, by name.
 struct RecordedHome : HomeFixture {
   std::shared_ptr<RecordedFiles> files = std::make_shared<RecordedFiles>();
   std::shared_ptr<Home> registry;
@@ -45,7 +45,7 @@ struct RecordedHome : HomeFixture {
     for (const std::string& name : names)
       told[name].push_back({begin, files->count(), there});
   }
-  // After so many events: whether it is there, or nullopt where that was about to change.
+  // Returns whether the entry exists after `count` events, or nullopt if that was about to change.
   std::optional<bool> is_there(const std::string& name, std::size_t count) const {
     bool there = false;
     for (const Told& each : told.at(name)) {
@@ -59,7 +59,7 @@ struct RecordedHome : HomeFixture {
   }
 };
 
-// Lets the power go at every event, several times, and gives `check` what the home is then.
+// Cuts power at every event, several times, and calls `check` with each resulting home.
 void cut_everywhere(const RecordedHome& home, const std::function<void(Home&, std::size_t count)>& check) {
   const std::vector<DiskEvent> events = home.files->events();
   REQUIRE(events.size() > 50);
@@ -72,7 +72,7 @@ void cut_everywhere(const RecordedHome& home, const std::function<void(Home&, st
       CAPTURE(round);
       HomeFixture after;
       restore_after_power_cut(events, count, home.folder.path(), after.folder.path(), random);
-      // The index is a file of SQLite's, which is not synced: whole, a part of it, or none.
+      // The index is a file of SQLite's and is not synced. It may be whole, partial or missing.
       if (fs::exists(after.home) && round % 4 != 0)
         write_file(after.home / "index.sqlite",
                    ByteView(index).first(round % 4 == 1 ? index.size() : random() % index.size()));
@@ -143,7 +143,7 @@ TEST_CASE("power that goes at any time in an import leaves the old one or the ne
     };
     publish(kept, "kept");
     publish(before, "published");
-    // From here on one of the two is there.
+    // One of the two folders is served from here on.
     publish(after, "published");
     home.record({"kept"}, false, [&] { return home.registry->imports().remove(1).value_or(false); });
     for (int number = 1; number <= 4; ++number)

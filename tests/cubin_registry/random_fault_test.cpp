@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations by chance in a home of which calls fail by chance, several of one operation too: what
-// was said to be published is there, what was said to be removed is not, nothing wrong is served,
-// and nothing is called damaged.
+// Runs random operations in a home whose calls fail at random, also several calls of one operation.
+// Builds that were reported as published exist, builds that were reported as removed do not, no
+// wrong bytes are served, and no entry is reported as damaged.
 #include "cubin_registry/faulty_home.hpp"
 
 #include <cstdlib>
@@ -19,10 +19,10 @@ unsigned seeds() {
   return std::getenv("CUBINET_TEST_EVERY") == nullptr ? 10 : 4000;
 }
 
-// What is known of each cubin; nullopt where an operation on it failed.
+// The known state of each cubin, or nullopt if an operation on it failed.
 using Known = std::map<int, std::optional<bool>>;
 
-// One operation on one cubin, whatever becomes of it.
+// Runs a random operation on a random cubin. The operation may fail.
 void operate(Home& registry, std::minstd_rand& random, Known& known) {
   const int number = 1 + static_cast<int>(random() % kCubins);
   const Cubin cubin = cubin_of(number);
@@ -105,8 +105,8 @@ TEST_CASE("operations by chance survive faults by chance" * doctest::test_suite(
     CHECK(registry->list()->size() == served);
     CHECK(registry->sweep());
     CHECK(registry->verify()->findings.empty());
-    // An index that was torn, by a write and its undoing that both fail, is made anew; no entry is
-    // called damaged.
+    // The index may be torn by a write that fails and whose rollback fails too. It is then rebuilt,
+    // and no entry is reported as damaged.
     for (const auto& entry : std::filesystem::directory_iterator(faulty.home.home / "quarantine"))
       CHECK(entry.path().filename().string().starts_with("index.sqlite"));
   }

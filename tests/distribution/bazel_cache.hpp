@@ -11,9 +11,9 @@
 
 namespace cubinet::test {
 
-// What bazel-remote lets in and gives out over HTTP, as far as its rules go: below cas/ what has
-// the digest that it is named by, below ac/ an ActionResult with relative paths, to which it adds
-// who sent it, and which it has only for as long as it has what that names.
+// A server that accepts and returns content over HTTP by the rules of bazel-remote. Content below
+// cas/ has the digest in its name. Content below ac/ is an ActionResult with relative paths. The
+// server adds the sender to it and has it only while it has the files that it names.
 class BazelCache {
  public:
   BazelCache() : server_([this](const ReceivedRequest& request, std::size_t) { return answer(request); }) {}
@@ -66,7 +66,7 @@ class BazelCache {
       if (file.path.empty() || file.path.front() == '/' || file.digest == Sha256Digest())
         return reply(400, "no output file");
     }
-    // execution_metadata = 9: worker = 1
+    // Adds execution_metadata = 9: worker = 1.
     content_[path] = request.body +
                      "\x4a\x09\x0a\x07"
                      "node-01";
@@ -75,7 +75,7 @@ class BazelCache {
 
   bool is_complete(const std::string& entry) const {
     const auto result = parse_action_result(as_bytes(entry));
-    if (!result) return true;  // somebody put it past us
+    if (!result) return true;  // the entry bypassed this server
     for (const ActionResult::File& file : result->files) {
       if (file.contents.empty() && !content_.contains("cas/" + file.digest.to_hex())) return false;
     }

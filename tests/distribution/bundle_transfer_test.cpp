@@ -33,7 +33,7 @@ struct Shipped {
   std::string read(const std::string& name) const {
     return std::string(as_text(ok(posix_file_system()->read(folder / name, 1 << 25))));
   }
-  // What an opened bundle would state.
+  // Returns the root of an opened bundle.
   BundleRoot root() const {
     BundleRoot root;
     root.file_bytes = std::filesystem::file_size(folder / "a.bundle");
@@ -50,7 +50,7 @@ struct Shipped {
   std::shared_ptr<ContentServer> server = open_folder_server(posix_file_system(), folder / "served");
 };
 
-// Counts how often blobs and parts of them are read.
+// Counts the reads of blobs and of their parts.
 class CountingServer final : public ContentServer {
  public:
   explicit CountingServer(std::shared_ptr<ContentServer> server) : server_(std::move(server)) {}
@@ -104,7 +104,7 @@ TEST_CASE("a bundle that is pushed is pulled, with its signatures beside") {
   ok(pull_bundle(*shipped.server, bundle, shipped.root(), *posix_file_system(), shipped.folder / "b"));
   CHECK(shipped.read("b") == shipped.read("a.bundle"));
   CHECK(shipped.read("b." + kKeyId + ".minisig") == "signed");
-  // The same bundle is the same manifest.
+  // The same bundle has the same manifest.
   CHECK(ok(push_bundle(*shipped.server, posix_file_system(), shipped.upload(), "")) == digest);
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("a bundle on a server is read in parts, and a kernel of it costs its p
   CHECK(remote->root().records == 40);
   const auto found = ok(local->list()).at(7);
   CHECK(*ok(remote->read(found)).image == *ok(local->read(found)).image);
-  // Of 4 MB: the log has the status and the size of each answer.
+  // The bundle has 4 MB. The log has the status and the size of each answer.
   std::istringstream lines(nginx->access_log().substr(before));
   std::uint64_t fetched = 0;
   for (std::string line; std::getline(lines, line);)
@@ -241,7 +241,7 @@ TEST_CASE("a bundle is copied between servers with its manifest, signatures and 
   const auto nginx = test::Nginx::start();
   if (!nginx) return;
   const Shipped shipped;
-  // More than a chunk of what is passed on.
+  // The file is larger than one chunk of a transfer.
   std::ofstream(shipped.folder / "a.bundle", std::ios::app) << std::string(20'000'000, 'q');
   const Sha256Digest digest = ok(push_bundle(*shipped.server, posix_file_system(), shipped.upload(), ""));
   const RemoteBundle bundle = ok(read_remote_bundle(*shipped.server, digest));

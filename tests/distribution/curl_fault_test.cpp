@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of libcurl that can fail is made to, once and from then on, in all that asks servers:
-// nothing wrong arrives anywhere, nothing that libcurl gave is kept, and the next attempt goes
-// through.
+// Makes every libcurl call fail that can fail, once and from then on, in all operations that query
+// servers. No wrong bytes arrive, no memory of libcurl leaks, and the next attempt succeeds.
 #include "served_bundle.hpp"
 #include "support/every_curl_call.hpp"
 #include "support/server_process.hpp"
@@ -55,7 +54,7 @@ struct FaultyCurl {
   std::uint64_t root_bytes() const {
     return ok(Bundle::open((served.folder / "a.bundle").string()))->root_bytes().size();
   }
-  // The bundle that a channel there names is whole, or there is no channel.
+  // Checks that the bundle named by the channel is whole, or that there is no channel.
   void expect_whole_or_none(const std::string& place, bool has_to_be) {
     const auto there = server(place, true);
     const auto channel = ok(there->read_channel("stable"));
@@ -175,7 +174,7 @@ TEST_CASE("a remote cache survives a fault in any call of libcurl" * doctest::te
     if (found && *found) CHECK(*(*found)->image == *build.image);
     return found && *found;
   };
-  // Whoever offers is told nothing: it is there, or it is not.
+  // share() reports no errors: the build is stored or it is not.
   test::for_every_curl_call(
       curl->faults,
       [&] {

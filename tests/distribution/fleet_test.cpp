@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many nodes start at once and take a few kernels each of one bundle, through a proxy that spoils
-// two answers of five: all of them have their kernels in the end, none has a wrong byte, and the
-// server has hardly sent more than where nothing is spoilt. scripts/campaign.sh has 4000 of them.
+// Starts many nodes at once. Each takes a few kernels of one bundle through a proxy that spoils two
+// answers of five. All nodes get their kernels, none gets a wrong byte, and the server sends hardly
+// more than without faults. scripts/campaign.sh starts 4000 nodes.
 #include "servers.hpp"
 #include "support/counted.hpp"
 #include "support/fake_cubin.hpp"
@@ -25,10 +25,10 @@ namespace {
 
 constexpr int kKernels = 40;
 constexpr int kWanted = 4;
-// Far more than chance asks for: who has not what it wants by then never gets it.
+// Chance needs far fewer tries. A node that has not succeeded by then never will.
 constexpr int kTries = 60;
 
-// 40 kernels of 20 to 30 KB as they are, pushed to a folder of nginx.
+// 40 kernels of 20 to 30 KB, uncompressed, pushed to a folder of nginx.
 struct Fleet {
   Fleet(const test::Nginx& nginx, const test::FaultProxy& its_proxy) : proxy(its_proxy) {
     for (int i = 0; i < kKernels; ++i) {
@@ -51,7 +51,8 @@ struct Fleet {
   std::shared_ptr<HttpClient> client(std::vector<std::string> authorities) const {
     HttpSettings settings;
     settings.plain_http = std::move(authorities);
-    // Less than one frame in the five seconds that libcurl looks back at.
+    // A stalled transfer receives less than one frame in the five seconds that libcurl averages
+    // over, which is below this speed.
     settings.least_speed = 64 << 10;
     settings.least_speed_time = std::chrono::seconds(1);
     settings.first_delay = std::chrono::milliseconds(2);
@@ -67,9 +68,9 @@ struct Fleet {
   std::vector<Cubin> cubins;
 };
 
-// What a node does: the channel, the manifest and the root, then the pages and frames of its
-// kernels. What fails is asked for again by whoever needs it, and what is here already is not.
-// False: it has not all of it, or wrong bytes.
+// Does the work of one node: reads the channel, the manifest and the root, then the pages and
+// frames of its kernels. Failed requests are repeated; content that arrived is not requested again.
+// Returns false if kernels are missing or have wrong bytes.
 bool take_kernels(const Fleet& fleet, const std::shared_ptr<ContentServer>& server, int node) {
   const auto try_often = [](const auto& operation) {
     auto result = operation();
@@ -98,7 +99,7 @@ bool take_kernels(const Fleet& fleet, const std::shared_ptr<ContentServer>& serv
   return true;
 }
 
-// Those nodes, so many at a time; how many have what they want.
+// Runs the nodes, `at_a_time` of them at once. Returns how many succeeded.
 int run_nodes(int nodes, int at_a_time, const std::function<bool(int)>& node) {
   std::atomic<int> next{0};
   std::atomic<int> done{0};
@@ -125,7 +126,7 @@ TEST_CASE(
   const Fleet fleet(*nginx, proxy);
   const int nodes = test::at_full_size() ? 4000 : 60;
   const int at_a_time = test::at_full_size() ? 256 : 30;
-  // As many nodes want each set of kernels.
+  // Each set of kernels is requested by the same number of nodes.
   constexpr int kSets = kKernels / kWanted;
   CHECK(run_nodes(kSets, 1, [&](int node) { return take_kernels(fleet, fleet.through_proxy(), node); }) ==
         kSets);
@@ -140,15 +141,15 @@ TEST_CASE(
   CAPTURE(sent);
   CAPTURE(ideal);
   CHECK(proxy.faults() * 3 > proxy.requests());
-  // Of few nodes chance may have it otherwise.
+  // The bound is wider for few nodes because of chance.
   CHECK(sent * 100 <= ideal * (test::at_full_size() ? 110 : 125));
   test::counted(static_cast<std::size_t>(nodes), "clients of a fleet");
   test::counted(proxy.faults(), "answers spoilt");
   test::counted(static_cast<std::size_t>(sent * 1000 / ideal),
                 "thousandths of the ideal bytes sent by the origin");
 
-  // The first mirror is dead: nobody listens. Alone it is an answer within moments, before another
-  // it is passed over.
+  // The first mirror is dead: no process listens on its port. If it is the only mirror, the request
+  // fails within moments. If another mirror follows, it is skipped.
   const test::ReservedPort dead_port;
   const std::string dead = dead_port.authority();
   const auto dead_server = [&] {

@@ -50,7 +50,7 @@ const Cubin& build() {
   return cubin;
 }
 
-// As a request does, that would compile it.
+// Queries the cache as a request does that would otherwise compile.
 Result<std::optional<Cubin>> ask_for(Store& cache, const Cubin& cubin) {
   return cache.find_build(cubin.record->identity, cubin.record->kind, cubin.record->fingerprint);
 }
@@ -62,7 +62,7 @@ std::string image_path(const Cubin& cubin) {
   return "cas/" + cubin.record->digest.to_hex();
 }
 
-// A server that has the build, by the writer whom readers trust, or by another one.
+// Stores the build on the server, signed by the writer that readers trust, or by another one.
 void fill(const BazelCache& server, const SecretKey& key = writer_key(), const Cubin& cubin = build()) {
   ok(open_remote_cache(cache_options(server.url(), server.authority(), &key)))->share(cubin);
 }
@@ -102,7 +102,7 @@ TEST_CASE("what one node compiled another finds on nginx, whole and signed") {
     CHECK(*found->image == *build().image);
     CHECK(*found->record == *build().record);
     CHECK(reader->fetched_bytes() > build().image->size());
-    // The same kernel by another compiler, and as PTX, are other builds.
+    // A build of the same kernel by another compiler, or as PTX, is another build.
     CHECK_FALSE(ok(
         reader->find_build(build().record->identity, ImageKind::cubin, test::fake_fingerprint("another"))));
     CHECK_FALSE(
@@ -110,7 +110,7 @@ TEST_CASE("what one node compiled another finds on nginx, whole and signed") {
     CHECK(ok(reader->find(build().record->identity.kernel())).empty());
     CHECK(ok(reader->list()).empty());
     CHECK(ok(reader->rows())->empty());
-    // A reader writes nothing.
+    // A reader writes nothing to the server.
     reader->share(test::cubins_of(2).back());
   }
   CHECK_FALSE(std::filesystem::exists(served / entry_path(test::cubins_of(2).back())));
@@ -128,7 +128,7 @@ TEST_CASE("a server that checks as bazel remote does takes what is written, adds
   const auto found = ok(ask_for(*reader, build()));
   REQUIRE(found);
   CHECK(*found->image == *build().image);
-  // It forgets images first.
+  // The server forgets images first.
   server.forget(image_path(build()));
   CHECK_FALSE(ok(ask_for(*reader, build())));
   fill(server);
@@ -178,7 +178,7 @@ TEST_CASE("whatever byte of an entry or its image is another, no other build is 
     }
     server.put(path, whole);
   }
-  // What of an entry is not signed is not used: where the image lies says the record.
+  // Unsigned data of an entry is not used. The signed record gives the location of the image.
   CHECK(taken < 200);
   CHECK(ok(ask_for(*reader, small)));
 }

@@ -33,16 +33,16 @@ struct NginxFixture {
   std::shared_ptr<ContentServer> open(const std::shared_ptr<HttpClient>& client) const {
     return open_static_server(client, ok(Url::parse(nginx->url("/b"))), nullptr);
   }
-  // With connections of its own.
+  // Returns options with a client of their own, so that connections are not shared.
   ServerStoreOptions options() const {
     ServerStoreOptions made = served.options();
     made.client = test::quick_client({nginx->authority()});
     made.server = open(made.client);
     return made;
   }
-  // How often each of what was asked for since was asked for, and in which range.
+  // Returns how often each path was requested since `before`, by range.
   std::map<std::string, int> asked_since(std::size_t before) const {
-    // A line is written when its answer was sent.
+    // nginx writes a line after it has sent the answer.
     for (std::size_t size = 0; size != log_size();) {
       size = log_size();
       std::this_thread::sleep_for(100ms);
@@ -51,9 +51,10 @@ struct NginxFixture {
     std::istringstream lines(nginx->access_log().substr(before));
     for (std::string line; std::getline(lines, line);) {
       const std::size_t from = line.find("\"GET ");
-      // The sizes of answers tell parts of one pack apart: each image is of another size.
+      // The sizes of answers distinguish the parts of one pack, because each image has another
+      // size.
       const std::size_t status = line.find("\" 20");
-      if (from == std::string::npos) continue;  // the end of what was pushed before
+      if (from == std::string::npos) continue;  // the end of an earlier push
       REQUIRE(status != std::string::npos);
       ++asked[line.substr(from, line.find(" \"", status) - from)];
     }
@@ -162,8 +163,8 @@ TEST_CASE("sixteen processes that start at once ask once for each page and each 
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
   }
-  // The channel, the manifest, the root, a page of records, one of images, and four frames of one
-  // size.
+  // The requests are the channel, the manifest, the root, a page of records, a page of images, and
+  // four frames of one size.
   const auto asked = fixture->asked_since(before);
   int requests = 0;
   for (const auto& [request, count] : asked)
@@ -216,7 +217,7 @@ TEST_CASE("a server that is dead costs its limit once and no page of it is asked
   const auto store = ok(open_server_store(options));
   for (int i = 0; i < 20; ++i)
     CHECK(store->find(first_kernel().identity.kernel()).error().code == ErrorCode::unavailable);
-  CHECK(server.requests().size() == 3);  // the attempts for the channel
+  CHECK(server.requests().size() == 3);  // the attempts to read the channel
   dead = false;
   std::this_thread::sleep_for(350ms);
   CHECK(ok(store->find(first_kernel().identity.kernel())).size() == 1);
@@ -230,11 +231,11 @@ TEST_CASE("behind a process that a server keeps waiting nobody asks it again") {
   options.patience = 200ms;
   const auto home = bundle.home();
   for (const bool with_home : {true, false}) {
-    // As another process does that waits for the channel.
+    // Another process that waits for the channel holds this lock.
     auto asking = home->downloads().lock(sha256(as_bytes(options.reference.to_full_string())), 1s);
     REQUIRE(asking);
     auto own = options;
-    if (!with_home) own.home = nullptr;  // knows nobody
+    if (!with_home) own.home = nullptr;  // has no contact with other processes
     const auto store = ok(open_server_store(std::move(own)));
     const auto began = std::chrono::steady_clock::now();
     const auto found = store->find(first_kernel().identity.kernel());
@@ -244,10 +245,10 @@ TEST_CASE("behind a process that a server keeps waiting nobody asks it again") {
     CHECK(found.error().code == ErrorCode::unavailable);
     CHECK(contains(found.error().message, "another process"));
     asking.reset();
-    // Passed over, and by a process that begins now asked.
+    // This store skips the channel from now on. A new process queries it.
     CHECK_FALSE(store->find(first_kernel().identity.kernel()));
     CHECK(ok(ok(open_server_store(options))->find(first_kernel().identity.kernel())).size() == 1);
-    // The same of a kernel.
+    // The same holds for a kernel.
     auto fetching = home->downloads().lock(first_kernel().digest, 1s);
     const auto another = ok(open_server_store(options));
     const auto records = ok(another->find(first_kernel().identity.kernel()));
@@ -300,7 +301,7 @@ TEST_CASE("between two questions a process holds no socket, lock or file") {
   for (const std::string& file : open_files()) {
     if (std::find(before.begin(), before.end(), file) != before.end()) continue;
     CAPTURE(file);
-    CHECK(file.ends_with("/home/index.sqlite"));  // the home's own
+    CHECK(file.ends_with("/home/index.sqlite"));  // the home's own file
   }
 }
 

@@ -21,8 +21,8 @@ Url url(const std::string& text) {
   return ok(Url::parse(text));
 }
 
-// moto: a stand-in for S3 that can be told to check signatures. nullptr, and the test is skipped,
-// where it is not there.
+// moto, a stand-in for S3 that can check signatures. start() returns nullptr and skips the test if
+// moto is not installed.
 struct Moto {
   static std::unique_ptr<Moto> start(const char* unchecked);
 
@@ -90,7 +90,7 @@ TEST_CASE("a page that is no blob is never one") {
 }
 
 TEST_CASE("a bucket keeps blobs, manifests and channels for whoever signs") {
-  // Three requests make a user with a key and its rights; every later one is checked.
+  // Three requests create a user with a key and its rights. Every later request is checked.
   const auto moto = Moto::start("3");
   if (!moto) return;
   const auto client = test::quick_client({moto->authority()});

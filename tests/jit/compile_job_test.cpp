@@ -262,12 +262,12 @@ TEST_CASE("an include of what never ends, or never begins, is refused at once") 
     request.options.include_directories = {headers.path()};
     CHECK(refused(request).code != ErrorCode::internal);
   }
-  // Size 0, whatever it says when it is read.
+  // The file has size 0 and may have contents when it is read.
   CHECK(compiled(test::scale_request("#include \"/proc/kmsg\"\n" + test::kScaleBody)).record.size > 0);
 }
 
 TEST_CASE("files of the working folder do not make two headers one") {
-  // NVRTC asks which file a name in memory is, for `#pragma once`.
+  // NVRTC queries the file identity of a name in memory for `#pragma once`.
   const test::TempDir working;
   std::ofstream(working / "a.h") << "\n";
   std::filesystem::create_hard_link(working / "a.h", working / "b.h");
@@ -406,7 +406,7 @@ TEST_CASE("headers of the host APIs of the toolkit compile, whose functions devi
     CAPTURE(header);
     compiled(test::scale_request("#include <" + std::string(header) + ">\n" + test::kScaleBody));
   }
-  // What is wrong with the source itself is told all the same.
+  // An error in the source itself is reported nevertheless.
   const Error error = refused(test::scale_request("#include <cuda.h>\n__global__ void k() { nothing(); }\n"));
   CHECK(error.message.find("\"nothing\" is undefined") != std::string::npos);
   const Error own = refused(test::scale_request("int f() { return 1; }\n" + test::kScaleBody));
@@ -481,8 +481,8 @@ TEST_CASE("a prelude goes before each source, whose lines keep their numbers") {
   compiled(program_request(program));
 }
 
-// Another process would make other symbols of what has no name outside, and other bytes of the same
-// kernel.
+// Otherwise another process would give names without external linkage other symbols, and the same
+// kernel other bytes.
 TEST_CASE("no number of this process is in a build whose kernels are templates") {
   SourceProgram program;
   program.name = "count";

@@ -21,7 +21,8 @@ void touch(const fs::path& path) {
   std::ofstream(path) << path.filename().string();
 }
 
-// What is found in the places given; what the machine's own search path adds comes after it.
+// Returns the compilers found below the given folder. The machine's own search path adds others
+// after them.
 std::vector<CompilerCandidate> found_in(const fs::path& below, const CompilerSearch& search) {
   std::vector<CompilerCandidate> candidates;
   for (CompilerCandidate& candidate : find_compilers(search)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device code of the library compiles for what it is there for: that is NVRTC's word, to which a
+// Checks that the library's device code compiles for its targets. NVRTC decides this, so a
 // sanitizer adds nothing.
 #include "jit/test_templates.hpp"
 #include "nvrtc_program.hpp"
@@ -28,8 +28,8 @@ std::shared_ptr<Compiler> open_compiler(const CompilerSearch& search) {
   return *opened;
 }
 
-// One of three, from a start that is another each time: a failure names its specification. All of
-// them where CUBINET_TEST_EVERY is set, as scripts/campaign.sh device does.
+// Returns one request out of three, from a random start. A failure names its specification. Returns
+// all of them if CUBINET_TEST_EVERY is set, as in scripts/campaign.sh device.
 std::vector<CompileRequest> some_of(const std::vector<CompileRequest>& requests) {
   std::vector<CompileRequest> taken;
   for (const std::size_t i : test::sampled(requests.size(), 3))
@@ -38,8 +38,8 @@ std::vector<CompileRequest> some_of(const std::vector<CompileRequest>& requests)
   return taken;
 }
 
-// NVRTC's word on what is compiled holds ptxas's on products of warpgroups that it serialised; what
-// is spilled lies on a stack.
+// Checks that NVRTC reports nothing and that no kernel uses the stack. NVRTC's warnings contain
+// those of ptxas about serialised warpgroup products. Spilled registers are on the stack.
 void check_all_without_a_word(Compiler& nvrtc, const std::vector<CompileRequest>& requests) {
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
     CAPTURE(requests[i].spec.to_string());
@@ -214,7 +214,7 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
   struct Shape {
     int head_dim, tile_size_q, tile_size_kv, stages, page_size;
     const char* dtype_kv;
-    bool custom_mask, all_options;  // a soft cap and page tables apart
+    bool custom_mask, all_options;  // all_options: soft cap and separate page tables
   };
   constexpr Shape kShapes[] = {
       {64, 16, 128, 3, 8, "bf16", true, true},   {64, 16, 128, 6, 8, "e4m3", true, true},
@@ -256,8 +256,8 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
   });
 }
 
-// 64 rows of 512 columns are half of the register file: what is kept for a step's end lies on the
-// stack of some. More of it than that would be a product's.
+// 64 rows of 512 columns take half of the register file, so some kernels keep the data for the end
+// of a step on the stack. A larger stack would contain data of a product.
 TEST_CASE(
     "tiles of 64 rows of wide attention keep a dozen words on the stack at most, smaller ones nothing") {
   const auto nvrtc = open_compiler(test::compiler_search());

@@ -6,9 +6,9 @@
 
 namespace cubinet::test {
 
-// Stands before the C library's functions that take a path, in the executable that it is linked
-// into: the paths that libnvrtc names in this process, those that are not there too, from
-// construction on. One at a time.
+// Records the paths that libnvrtc passes to the C library in this process, from construction on.
+// Missing files are included. The executable replaces the C library's functions that take a path.
+// At most one object may exist.
 class FileCalls {
  public:
   FileCalls();
@@ -16,7 +16,7 @@ class FileCalls {
   FileCalls(const FileCalls&) = delete;
   FileCalls& operator=(const FileCalls&) = delete;
 
-  // What was named since construction, or since this was asked last: "open /a/b".
+  // Returns the calls since construction or since the last take(): "open /a/b".
   std::set<std::string> take();
 };
 

@@ -35,7 +35,7 @@ constexpr const char* kLauncher = R"cu(__global__ void child(int* out) { out[thr
 extern "C" __global__ void parent(int* out) { child<<<1, 32>>>(out); }
 )cu";
 
-// nullptr, and the test is skipped, where nothing can be linked.
+// Returns nullptr and skips the test if no linker is available.
 std::shared_ptr<Compiler> linking_compiler() {
   const auto opened = Compiler::open(test::compiler_search());
   REQUIRE(opened);
@@ -98,7 +98,7 @@ void write_bytes(const fs::path& path, ByteView bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << as_text(bytes);
 }
 
-// What NVRTC makes of a source alone: machine code, or what is optimised when it is linked.
+// Returns NVRTC's output for a source alone: machine code, or LTO-IR if `at_link`.
 Bytes library_of(Compiler& compiler, const char* text, bool at_link, const char* target = "sm_90a") {
   const auto api = NvrtcApi::open(compiler.location().library, compiler.location().builtins);
   REQUIRE(api);
@@ -128,7 +128,7 @@ TEST_CASE("sources that call each other are one cubin, as machine code and optim
     CHECK(output.record.options.find(flag[1] == 'r' ? "relocatable" : "dlink-time-opt") != std::string::npos);
     CHECK(linked(*compiler, request_of(program)).record.digest == output.record.digest);
     digests.push_back(output.record.digest);
-    // Without names, all that both have.
+    // The program has all kernels of both sources if no names are given.
     program.kernels.clear();
     program.sources[0].kernels.clear();
     CHECK(symbols_of(linked(*compiler, request_of(program))) == std::vector<std::string>{"other", "plain"});
@@ -166,7 +166,7 @@ TEST_CASE("several sources are linked without a word of relocatable code") {
 TEST_CASE("a program that needs no linker does without, with the fingerprint of itself alone") {
   const auto compiler = Compiler::open(test::compiler_search());
   REQUIRE(compiler);
-  // Kernels that launch one, and calls into another source, have to be linked.
+  // Kernels that launch others, and calls into another source, have to be linked.
   for (const auto& [text, words] : {std::pair{kLauncher, "cudadevrt"}, std::pair{kCaller, "defines it"}}) {
     const Error error = refused_link(**compiler, request_of(a_source("unlinked", text)));
     CHECK(error.code == ErrorCode::compile_failed);
@@ -195,7 +195,7 @@ TEST_CASE("a kernel that launches a kernel is linked with the device runtime") {
     const auto output = compiler->compile(request_of(program));
     if (!output && output.error().code == ErrorCode::unavailable) return test::skip(output.error().message);
     REQUIRE_MESSAGE(output.has_value(), (output ? "" : output.error().to_line() + output.error().detail));
-    // Not those that the runtime has for itself.
+    // The runtime's own kernels are not listed.
     CHECK(symbols_of(*output) == std::vector<std::string>{"_Z5childPi", "parent"});
   }
 }
@@ -261,7 +261,7 @@ TEST_CASE("device libraries that nvcc has made are linked with") {
                                                                            {"callee.fatbin", "-rdc=true"},
                                                                            {"callee.o", "-dlto"},
                                                                            {"lto", "-dlto"}}) {
-    const std::string& library = each.first;  // a structured binding is in no lambda, for Clang 14
+    const std::string& library = each.first;  // Clang 14 cannot capture a structured binding in a lambda
     CAPTURE(library);
     SourceProgram program = a_source("caller", kCaller);
     program.libraries = {library};
@@ -315,7 +315,7 @@ TEST_CASE("what is defined nowhere, or twice, is told with the names of the sour
     CHECK_MESSAGE(mentions(twice.message + twice.detail, "again.cu"), twice.message);
     CHECK_MESSAGE(mentions(twice.remedy, "static"), twice.remedy);
   }
-  // In a library, too, that is linked as a whole.
+  // A library that is linked as a whole provides it, too.
   const test::TempDir folder;
   const Bytes callee = library_of(*compiler, kCallee, false);
   write_bytes(folder / "callee.cubin", callee);
@@ -330,7 +330,7 @@ TEST_CASE("what is defined nowhere, or twice, is told with the names of the sour
     CHECK_MESSAGE(mentions(error.message, ("'callee.cu' and in '" + std::string(library) + "'").c_str()),
                   error.message);
   }
-  // The same source twice, kernel and all.
+  // Both sources are equal and define the same kernel.
   SourceProgram same = a_source("a", "extern \"C\" __global__ void k(int* x) { *x = 1; }");
   same.sources = {a_source("b", same.text)};
   CHECK(mentions(refused_link(*compiler, request_of(same)).message, "'a.cu' and in 'b.cu'"));

@@ -21,7 +21,7 @@ std::thread::id thread_that_links() {
   return id;
 }
 
-// What it returns in a child.
+// Returns the result of `work` in a child process.
 int in_child(int (*work)()) {
   const pid_t child = ::fork();
   if (child == 0) {

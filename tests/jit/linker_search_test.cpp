@@ -13,13 +13,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A compiler of this release that lies there, by its files' names.
+// Returns a compiler of this release in this folder, by the names of its files.
 CompilerCandidate compiler_at(const fs::path& folder, const std::string& release) {
   return {CompilerCandidate::Source::toolkit, folder / "libnvrtc.so.12",
           folder / ("libnvrtc-builtins.so." + release)};
 }
 
-// A linker of release 12.10.
+// Adds a linker of release 12.10.
 void put_linker(const fs::path& folder, const char* name = "libnvJitLink.so.12") {
   fs::create_directories(folder);
   fs::copy_file(CUBINET_TEST_NVJITLINK, folder / name);
@@ -59,7 +59,7 @@ TEST_CASE("a linker that is older than its compiler is passed over, and told whe
   put_linker(folder / "a");
   const auto refused = linker_in(compiler_at(folder / "a", "13.0"), {folder / "a"});
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::unavailable);  // one of 12 is not even looked at
+  CHECK(refused.error().code == ErrorCode::unavailable);  // a linker of 12 is not examined
   const auto old = linker_in(compiler_at(folder / "a", "12.11"), {folder / "a"});
   REQUIRE_FALSE(old);
   CHECK(old.error().code == ErrorCode::unsupported);

@@ -9,7 +9,7 @@ using namespace cubinet;
 
 namespace {
 
-// Each name is defined in one way.
+// An environment with one definition per name.
 struct Defined final : MacroEnvironment {
   std::map<std::string, MacroDefinition> macros;
   bool again = true;
@@ -33,7 +33,7 @@ const NamedBodies kMacros = {{"S", "(x) #x"},
                              {"N", " 3"},
                              {"E", ""}};
 
-// The name; "?" and the reason where it is not known.
+// Returns the header's name, or "?" and the reason if it is unknown.
 std::string header(const char* operand, const NamedBodies& more = {}, bool again = true,
                    std::size_t steps = 100000) {
   Defined defined;
@@ -54,7 +54,7 @@ std::string header(const char* operand, const NamedBodies& more = {}, bool again
 
 }  // namespace
 
-// What NVRTC 13.0 and 13.5 ask for, each of them.
+// NVRTC 13.0 and 13.5 both request these headers.
 TEST_CASE("a literal is made of the argument as it stands, or of what it stands for") {
   CHECK(header("S(a / b.h)") == "\"a / b.h\"");
   CHECK(header("S( XCAT(h_,N).h )") == "\"XCAT(h_,N).h\"");

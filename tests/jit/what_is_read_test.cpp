@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVRTC reads is what was hashed, and what was hashed can be reached: told by NVRTC's own
-// trace of headers, and by every path that it names to the C library.
+// Checks that NVRTC reads only hashed files, and that hashed files are reachable. The evidence is
+// NVRTC's own trace of headers and every path that it passes to the C library.
 #include "compiler_search.hpp"
 #include "header_macros.hpp"
 #include "include_closure.hpp"
@@ -93,7 +93,7 @@ CompileRequest request_of(const Source& source, const std::string& folder) {
   return request;
 }
 
-// The names of headers in NVRTC's trace.
+// Returns the names of headers in NVRTC's trace.
 std::set<std::string> headers_in(const std::filesystem::path& file) {
   std::ifstream stream(file);
   const auto document = nlohmann::json::parse(stream);
@@ -104,7 +104,7 @@ std::set<std::string> headers_in(const std::filesystem::path& file) {
   return names;
 }
 
-// Whatever stands in angle brackets anywhere.
+// Returns every name in angle brackets.
 std::set<std::string> names_in(const std::string& text) {
   std::set<std::string> names;
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
@@ -114,13 +114,13 @@ std::set<std::string> names_in(const std::string& text) {
   return names;
 }
 
-// The headers that are named in the source, in what it names, and so on; by macros too.
+// Returns the headers that the source names, those that they name, and so on, also through macros.
 std::set<std::string> reachable(const IncludeClosure& closure) {
   HeaderMacros macros;
   std::map<std::string, const std::string*> texts;
   for (const CompilerHeader& header : closure.headers)
     texts.emplace(header.name, &header.text);
-  static const std::string kTypes = "<cubinet/types.cuh>";  // which the generated header may include
+  static const std::string kTypes = "<cubinet/types.cuh>";  // the generated header may include it
   std::deque<const std::string*> pending = {&closure.source, &kTypes};
   for (const auto& [name, text] : texts)
     pending.push_back(text);
@@ -144,8 +144,8 @@ std::set<std::string> reachable(const IncludeClosure& closure) {
   return reached;
 }
 
-// What says nothing of what is compiled: the system's own, and which file a name in memory is in
-// the folder in which the compilation works, "/".
+// Returns whether a call does not affect the build: system files, and the file identity of a name
+// in memory in the compilation's working directory, "/".
 bool is_harmless(const std::string& call) {
   const std::filesystem::path path = std::filesystem::path("/") / call.substr(call.find(' ') + 1);
   for (const char* system : {"/proc/", "/sys/", "/dev/"}) {
@@ -177,7 +177,7 @@ struct Release {
     REQUIRE_MESSAGE(inputs, inputs.error().to_line());
     REQUIRE(inputs->size() == 1);
     const CompilerInput& given = inputs->front();
-    // What a caller may not say, because it writes a file.
+    // A caller may not set this option, because it writes a file.
     request.spec.options["fdevice-time-trace"] = trace;
     request.spec.options["Ofast-compile"] = "max";
     request.kind = ImageKind::ptx;
@@ -186,7 +186,7 @@ struct Release {
     const std::set<std::string> named = calls.take();
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
 
-    // The trace is a file that NVRTC opens: what it opens is seen.
+    // NVRTC opens the trace file, which shows that opened files are seen.
     bool sees_trace = false;
     for (const std::string& call : named) {
       const bool is_trace = call.find(trace) != std::string::npos;
@@ -287,7 +287,7 @@ TEST_CASE("a header that NVRTC looks for by itself is seen, whether it is there 
 
 namespace {
 
-// Tokens with which a preprocessor could be misled, in any order, around an include.
+// Returns random tokens around an include that could mislead a preprocessor.
 std::string random_text(std::mt19937& random, const std::string& header) {
   static const std::vector<std::string> kTokens = {"\"",
                                                    "'",

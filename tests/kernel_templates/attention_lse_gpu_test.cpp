@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention_lse computes, against float64. Needs a GPU and NVRTC.
+// Compares attention_lse with float64. Needs a GPU and NVRTC.
 #include "kernel_templates/template_gpu.hpp"
 
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
@@ -19,7 +19,8 @@ namespace {
 constexpr std::uint32_t kRowsPerBlock = 512;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Some rows saw nothing, and say so in each of the ways that kernels have.
+// Returns random statistics. Some rows saw no key and state this in each of the ways that kernels
+// use.
 std::vector<float> random_stats(std::size_t rows) {
   std::mt19937 random(3);
   std::normal_distribution<float> maximum(0, 30);
@@ -34,11 +35,11 @@ std::vector<float> random_stats(std::size_t rows) {
   return stats;
 }
 
-// Rows that are further from float64 than rounding allows, and what was written outside of them.
+// Returns the number of rows that differ from float64 by more than rounding allows, plus the values
+// written outside the rows.
 std::size_t wrong_rows(const test::TemplateGpu& gpu, std::size_t rows) {
   const std::vector<float> stats = random_stats(rows);
-  // One float in front, so that the result begins at none but a multiple of 4 bytes, and some
-  // behind.
+  // One float precedes the result, so that it is only aligned to 4 bytes. A few floats follow it.
   std::vector<float> lse(rows + 5, 12345.0f);
   const DeviceBuffer device_stats = gpu.upload(std::as_bytes(std::span(stats)));
   const DeviceBuffer device_lse = gpu.upload(std::as_bytes(std::span(lse)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention_reduction computes of partial results, against float64. Needs a GPU and NVRTC.
+// Compares attention_reduction of partial results with float64. Needs a GPU and NVRTC.
 #include "kernel_templates/partial_results.hpp"
 #include "kernel_templates/template_gpu.hpp"
 
@@ -47,11 +47,11 @@ double element(const Bytes& bytes, std::size_t index, DataType type) {
   return static_cast<double>(to_float(bits, type));
 }
 
-// Rows of the output that are further from float64 than the rounding of partial results and output
-// allows.
+// Returns the number of output rows that differ from float64 by more than the rounding of partial
+// results and output allows.
 std::size_t wrong_outputs(const ReductionCase& of, const std::vector<double>& expected, const Bytes& o) {
   const bool narrow = of.dtype_o == DataType::e4m3;
-  // Half a step of what is too small for a relative bound.
+  // The absolute bound is half a step for values that are too small for a relative bound.
   const double smallest = narrow ? 1.0 / 1024 : of.dtype_o == DataType::fp16 ? 3e-8 : 1e-30;
   const auto columns = static_cast<std::size_t>(of.head_dim());
   std::size_t wrong = 0;
@@ -83,9 +83,9 @@ std::size_t wrong_stats(const std::vector<double>& lse, const std::vector<float>
 
 kernel_templates::AttentionReductionParameters parameters_of(const ReductionCase& of) {
   kernel_templates::AttentionReductionParameters parameters{};
-  // What is given on the device has to win.
+  // The scale on the device has precedence.
   parameters.softmax_scale_log2 = of.scale_on_device ? 7.0f : test::kSoftmaxScale * kLog2E;
-  parameters.q_len = of.is_ragged() ? 1'000'000 : of.longest_q();  // not read where sequences are ragged
+  parameters.q_len = of.is_ragged() ? 1'000'000 : of.longest_q();  // not read if sequences are ragged
   parameters.heads_q = of.heads_q;
   parameters.max_splits = of.max_splits;
   parameters.max_kv_tokens = of.max_kv_tokens;
@@ -102,7 +102,7 @@ void check(const test::TemplateGpu& gpu, const ReductionCase& of, const PartialR
   CAPTURE(of.sinks);
   CAPTURE(of.blocks_of_tile);
   const float scale[] = {test::kSoftmaxScale * kLog2E};
-  // One row more than there is, which has to stay what it is.
+  // One spare row must stay unchanged.
   const std::size_t spare = static_cast<std::size_t>(of.head_dim());
   Bytes o((partials.expected.size() + spare) * (bits_of(of.dtype_o) / 8), std::byte{0xff});
   std::vector<float> stats(2 * partials.lse.size() + 2, 12345.0f);
@@ -137,8 +137,8 @@ void check(const test::TemplateGpu& gpu, const ReductionCase& of, const PartialR
   CHECK(stats.back() == 12345.0f);
 }
 
-// With sinks and without, and with as many blocks to a tile as make even shares, uneven ones and
-// none for some.
+// Checks the case with and without sinks, and with numbers of blocks per tile that give equal
+// shares, unequal shares, and empty shares.
 void check_all(ReductionCase of) {
   const auto gpu = test::TemplateGpu::open();
   if (!gpu) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a split-KV attention kernel leaves in memory for attention_reduction, made on the host from
-// random logits, and what has to come of it, in float64.
+// Creates the partial results of a split-KV attention kernel on the host, from random logits, and
+// the expected output of attention_reduction in float64.
 #include <cubinet/attention/reference_values.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct ReductionCase {
   int heads_q = 64;
   int heads_per_tile = 64;
   int tokens_per_tile = 1;
-  std::vector<int> q_lengths;  // one for all sequences, or each sequence's: ragged
+  std::vector<int> q_lengths;  // one for all sequences, or one per sequence (ragged)
   std::vector<int> kv_lengths;
   int max_splits = 4;
   int blocks_of_tile = 1;
@@ -37,7 +37,7 @@ struct ReductionCase {
   int tiles_y() const { return heads_q / heads_per_tile * head_dim_tiles; }
   int head_dim() const { return head_dim_per_tile * head_dim_tiles; }
   DataType partial_type() const { return dtype_o == DataType::bf16 ? DataType::bf16 : DataType::fp16; }
-  // KV tokens that a query token sees.
+  // Returns the number of KV tokens that a query token sees.
   int visible(std::size_t batch, int token) const {
     const int later = q_length(batch) - 1 - token;
     return std::min(std::max(kv_lengths[batch] - later, 0), max_kv_tokens);
@@ -47,16 +47,15 @@ struct ReductionCase {
 inline constexpr float kSoftmaxScale = 0.1f;
 
 struct PartialResults {
-  std::vector<std::uint16_t> o;  // all that no split wrote is NaN
+  std::vector<std::uint16_t> o;  // NaN except where a split wrote
   std::vector<float> stats;
-  std::vector<float> sinks;         // of the heads
-  std::vector<std::int32_t> begin;  // of each sequence's tokens, and the end of the last's
+  std::vector<float> sinks;         // [heads_q]
+  std::vector<std::int32_t> begin;  // the first token of each sequence, and the end of the last one
   std::vector<double> expected;     // [tokens, heads_q, head_dim]
   std::vector<double> lse;          // [tokens, heads_q], natural
 };
 
-// One row of Q: its logits are drawn, then the tokens that it sees divided among the splits of its
-// tile.
+// One row of Q. It draws the logits and divides the visible tokens among the splits of its tile.
 class RowOfSplits {
  public:
   RowOfSplits(const ReductionCase& of, PartialResults& results, std::mt19937& random)
@@ -67,11 +66,11 @@ class RowOfSplits {
     std::vector<float> logits(size(of_.visible(batch, token)));
     for (float& one : logits)
       one = logit(random_);
-    double offset = -std::numeric_limits<double>::infinity();  // of all probabilities, natural
+    double offset = -std::numeric_limits<double>::infinity();  // the largest scaled logit or sink
     for (const float one : logits)
       offset = std::max(offset, scaled(one));
     if (of_.sinks) offset = std::max(offset, static_cast<double>(results_.sinks[size(head)]));
-    // Nothing at all: neither a token nor a sink.
+    // The row may see nothing: neither a token nor a sink.
     sum_ = of_.sinks && std::isfinite(offset)
                ? std::exp(static_cast<double>(results_.sinks[size(head)]) - offset)
                : 0;
@@ -95,7 +94,7 @@ class RowOfSplits {
     return static_cast<double>(logit) * static_cast<double>(kSoftmaxScale);
   }
 
-  // Tiles of 128 tokens go to the splits in turn.
+  // Adds a split. Tiles of 128 tokens go to the splits in turn.
   void add_split(const std::vector<float>& logits, const std::vector<float>& v, int split, int splits,
                  double offset) {
     maximum_ = -std::numeric_limits<float>::infinity();
@@ -121,7 +120,7 @@ class RowOfSplits {
       output_[i] += weight * split_output_[i];
   }
 
-  // Which row of the partial results it is in its tile's first split.
+  // Returns the index of the row in the first split of its tile.
   std::size_t place(std::size_t batch, int token, int head, int part) const {
     const std::size_t y = size(head / of_.heads_per_tile * of_.head_dim_tiles + part);
     const std::size_t tile =
@@ -130,7 +129,8 @@ class RowOfSplits {
     return tile * size(of_.max_splits * of_.tile_size_q) + size(row);
   }
 
-  // A row that sees nothing of its split counts for nothing, whatever it has for an output.
+  // Stores the partial result. A row that sees nothing of its split counts for nothing, whatever
+  // its output is.
   void store(std::size_t row, int part) {
     const float quantisation = of_.dtype_q == DataType::e4m3 ? 448.0f : 1.0f;
     results_.stats[2 * row] = maximum_;
@@ -160,7 +160,7 @@ inline PartialResults make_partial_results(const ReductionCase& of) {
                                                                            of.max_splits * of.tile_size_q);
   results.o.assign(rows * static_cast<std::size_t>(of.head_dim_per_tile), 0xffff);
   results.stats.assign(rows * 2, std::numeric_limits<float>::quiet_NaN());
-  // One that is not there, one that outweighs all else, and others that matter.
+  // One sink is absent, one outweighs everything else, and the others matter.
   std::normal_distribution<float> normal(0, 4);
   for (int head = 0; head < of.heads_q; ++head)
     results.sinks.push_back(normal(random));
@@ -169,7 +169,7 @@ inline PartialResults make_partial_results(const ReductionCase& of) {
   results.begin.push_back(0);
   RowOfSplits row(of, results, random);
   for (std::size_t batch = 0; batch < of.kv_lengths.size(); ++batch) {
-    std::normal_distribution<float> element(0, 8);  // sums that are no subnormals of e4m3
+    std::normal_distribution<float> element(0, 8);  // large enough that sums are not e4m3 subnormals
     std::vector<float> v(static_cast<std::size_t>(of.kv_lengths[batch] * of.head_dim()));
     for (float& one : v)
       one = element(random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rms_norm computes, against float64. Needs a GPU and NVRTC.
+// Compares rms_norm with float64. Needs a GPU and NVRTC.
 #include "kernel_templates/template_gpu.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
@@ -18,8 +18,8 @@ namespace {
 
 using test::ok;
 
-constexpr std::size_t kRows = 11;      // no multiple of 2, 4 or 8 rows a block
-constexpr std::size_t kSpareRows = 8;  // where a block that is not full would read and write
+constexpr std::size_t kRows = 11;      // not a multiple of 2, 4 or 8 rows per block
+constexpr std::size_t kSpareRows = 8;  // rows that a partly filled block would access
 constexpr float kEpsilon = 1e-5f;
 
 struct Shape {
@@ -50,8 +50,8 @@ std::size_t bytes_of(DataType type) {
   return bits_of(type) / 8;
 }
 
-// Rows at a stride in host memory. Padding and spare rows, like all that was never set, are bytes
-// of 0xff: NaN in every type.
+// Strided rows in host memory. Padding, spare rows and unset values are bytes of 0xff, which is NaN
+// in every type.
 class Rows {
  public:
   Rows(DataType type, std::size_t rows, std::size_t stride)
@@ -93,7 +93,7 @@ class Rows {
   Bytes bytes_;
 };
 
-// Normal numbers, a row of zeros and rows so small that epsilon decides.
+// Returns normal numbers, a row of zeros, and rows so small that epsilon decides.
 Rows random_rows(const Case& of, std::size_t padding, std::mt19937& random) {
   constexpr float kSizes[] = {1.0f, 0.0f, 1e-3f, 30.0f};
   Rows rows(of.dtype, kRows + kSpareRows, of.hidden_size() + padding);
@@ -117,9 +117,9 @@ double tolerance(DataType type) {
   return type == DataType::bf16 ? 1e-2 : type == DataType::fp16 ? 2e-3 : 1e-5;
 }
 
-// Elements of `y` that are further from what `input` normalises to than their type's rounding
-// allows. What was right is forgotten, so that `y` is all 0xff in the end unless more was written
-// than the rows.
+// Returns the number of elements of `y` that differ from the normalised `input` by more than their
+// type's rounding allows. Resets correct elements, so `y` is all 0xff in the end unless other bytes
+// than the rows were written.
 std::size_t wrong_elements(const Case& of, const Rows& input, const Rows& weight, Rows& y) {
   // Half of fp16's smallest step, which relative bounds do not cover.
   const double smallest = of.dtype == DataType::fp16 ? 1e-7 : 1e-30;
@@ -169,8 +169,7 @@ void check(const test::TemplateGpu& gpu, const Case& of, bool in_place) {
   gpu.run(of.spec(), {static_cast<std::uint32_t>((kRows + rows_per_block - 1) / rows_per_block), 1, 1},
           parameters);
 
-  // What is normalised: x, or the residual's new content, whose rounding is defined to the last
-  // bit.
+  // The input is x or the residual's new content, whose rounding is defined to the last bit.
   Rows sums = residual;
   for (std::size_t row = 0; of.residual_add && row < kRows; ++row) {
     for (std::size_t column = 0; column < of.hidden_size(); ++column)

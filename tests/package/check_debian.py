@@ -27,7 +27,7 @@ def files_below(top):
 
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir(parents=True)
-# The packages of a test need not be small.
+# Compresses quickly, because packages of a test need not be small.
 run(cpack, "-G", "DEB", "--config", f"{build}/CPackConfig.cmake", "-B", folder, "-D",
     "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
 packages = {run("dpkg-deb", "--field", each, "Package").strip(): each for each in folder.glob("*.deb")}
@@ -59,7 +59,7 @@ def dependencies(name, field="Depends"):
     return {each.split()[0] for each in text.replace("|", ",").split(",") if each.strip()}
 
 
-# What the tool links is what its package depends on; dpkg knows the package of each library.
+# The package depends on the libraries that the tool links. dpkg knows the package of each library.
 linked = run("ldd", folder / "cubinet/usr/bin/cubinet").splitlines()
 for line in linked:
     words = line.split()
@@ -68,7 +68,7 @@ for line in linked:
     library = pathlib.Path(words[2])
     found = subprocess.run(["dpkg-query", "--search", f"*/{library.name}"], capture_output=True, text=True).stdout
     owners = {each.split(":")[0] for each in found.splitlines()}
-    # libm and libpthread are parts of libc6, and so on: one owner suffices.
+    # One owner suffices: libm and libpthread are parts of libc6, for example.
     if owners and not owners & dependencies("cubinet") and library.name.split(".")[0] in ("libcrypto", "libsqlite3", "libzstd", "libxxhash", "libc", "libstdc++"):
         errors.append(f"cubinet: does not depend on {sorted(owners)} of {library.name}")
 if "libc6" not in dependencies("cubinet"):

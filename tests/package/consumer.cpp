@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of the installed package writes first. It reaches every library behind the interface,
-// and needs neither a driver nor a compiler: a home of its own, an empty one, in which a kernel is
-// looked for and not compiled.
+// A user's first program with the installed package. It uses every library behind the interface and
+// needs neither a driver nor a compiler: it looks up a kernel in its own empty home and does not
+// compile it.
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
 

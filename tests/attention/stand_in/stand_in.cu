@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention that takes the argument of the published kernels (layout 0.6.13) and runs where none of them
-// does: a stand-in for them, to hold against a reference all that a launch of one says. Slow, and true to the
-// argument: Q, K and V are read through its tensor maps, everything else from its members. Where a member
-// contradicts the launch, or one is set that no launch sets, the output is NaN.
+// A stand-in for the published attention kernels (argument layout 0.6.13) on devices where none of
+// them runs. Tests compare everything that a launch states with a reference. The kernel is slow and
+// follows the argument: it reads Q, K and V through the argument's tensor maps and everything else
+// from its members. The output is NaN if a member contradicts the launch or if a member is set that
+// no launch sets.
 //
-// Macros say what a row of the metadata does: STAND_IN (the function's name), THREADS, TILE_Q, STEP_Q,
-// BOX_TOKENS (of the maps of K and V), HEAD_DIM_QK, HEAD_DIM_V, HEAD_DIM_PER_CTA (columns of V), and as 0 or
-// 1 FP16, CONTEXT, PAGED, CAUSAL, SLIDING, GROUPS_HEADS, GROUPS_TOKENS, SPLITS (KV, through global memory),
-// SEPARATE (a launch of its own reduces the splits).
+// Macros state the contents of a metadata row: STAND_IN (the function's name), THREADS, TILE_Q,
+// STEP_Q, BOX_TOKENS (of the maps of K and V), HEAD_DIM_QK, HEAD_DIM_V, HEAD_DIM_PER_CTA (columns
+// of V), and as 0 or 1 FP16, CONTEXT, PAGED, CAUSAL, SLIDING, GROUPS_HEADS, GROUPS_TOKENS, SPLITS
+// (KV, through global memory), SEPARATE (a launch of its own reduces the splits).
 
 #include <cubinet/kernel_templates/parameter_layout.h>
 #include <cubinet/math.cuh>
@@ -99,29 +100,29 @@ CUBINET_ASSERT_OFFSET(KernelParams, mAttentionWindowSize, 1112);
 CUBINET_ASSERT_OFFSET(KernelParams, mNumHiddenEltsO, 1192);
 CUBINET_ASSERT_OFFSET(KernelParams, mUsesSharedPagedKvIdx, 1253);
 
-constexpr int kRowBytes = 128;  // of a box: the widest swizzle
+constexpr int kRowBytes = 128;  // of one row of a box: the widest swizzle
 constexpr int kRowElements = kRowBytes / 2;
-constexpr int kStep = BOX_TOKENS > 64 ? BOX_TOKENS : 64;  // tokens of KV at a time, in whole boxes
-constexpr int kSplitTokens = 128;                         // that stay together when KV is split
+constexpr int kStep = BOX_TOKENS > 64 ? BOX_TOKENS : 64;  // KV tokens per step, in whole boxes
+constexpr int kSplitTokens = 128;                         // tokens that stay together when KV is split
 constexpr int kSlicesQk = HEAD_DIM_QK / kRowElements;
 constexpr int kSlicesV = HEAD_DIM_PER_CTA / kRowElements;
 constexpr int kKvSlices = kSlicesQk > kSlicesV ? kSlicesQk : kSlicesV;
-constexpr int kPairs = HEAD_DIM_PER_CTA / 2;  // of a row's columns
+constexpr int kPairs = HEAD_DIM_PER_CTA / 2;  // column pairs of a row
 constexpr int kHeadDimCtas = HEAD_DIM_V / HEAD_DIM_PER_CTA;
 constexpr int kAccumulators = TILE_Q * kPairs / THREADS;
 static_assert(HEAD_DIM_QK % kRowElements == 0 && HEAD_DIM_PER_CTA % kRowElements == 0);
 static_assert(kStep % BOX_TOKENS == 0 && BOX_TOKENS % 8 == 0 && kSplitTokens % kStep == 0);
 static_assert(TILE_Q % 8 == 0 && TILE_Q * kPairs % THREADS == 0 && STEP_Q % TILE_Q == 0);
 
-// Shared memory: Q, then K or V of a step, then the weights of the step; 1024 bytes more are asked for, since
-// the swizzle's pattern repeats after so many.
+// Shared memory holds Q, then K or V of a step, then the weights of the step. It has 1024 more
+// bytes, because the swizzle's pattern repeats every 1024 bytes.
 constexpr int kQBytes = kSlicesQk * TILE_Q * kRowBytes;
 constexpr int kKvBytes = kKvSlices * kStep * kRowBytes;
 constexpr int kWeightBytes = TILE_Q * kStep * 4;
 static_assert(1024 + kQBytes + kKvBytes + kWeightBytes <= SHARED_BYTES);
 
 // >>> PTX
-// Counts the bytes of copies; one phase a batch of them.
+// A barrier that counts the bytes of copies. Each batch of copies is one phase.
 struct Barrier {
   unsigned long long state;
 
@@ -130,7 +131,8 @@ struct Barrier {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
-  // What the block has read of the memory is written anew: also in the view of the copies.
+  // Announces the bytes of the next copies. The fence orders earlier reads of the memory before the
+  // copies that overwrite it.
   __device__ void expect(u32 bytes) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&state)),
@@ -172,7 +174,7 @@ __device__ inline int divide(int n, const Divisor& by) {
                           by.shift);
 }
 
-// The 16 bytes of 8 elements of a row of a box, as the 128-byte swizzle has them.
+// Returns 8 elements (16 bytes) of a row of a box that has the 128-byte swizzle.
 __device__ inline uint4 row_vector(const unsigned char* slices, int slice_rows, int row, int vector) {
   const int slice = vector / 8;
   const int at = (slice * slice_rows + row) * kRowBytes + ((vector % 8) ^ (row % 8)) * 16;
@@ -190,12 +192,13 @@ __device__ inline float product(u32 a, u32 b) {
   return left.x * right.x + left.y * right.y;
 }
 
-// Rows of a tile, and where they lie. A row is a token and, where heads are grouped, a head.
+// The rows of a tile and their location. A row is a token, or a token and a head if heads are
+// grouped.
 struct Tile {
-  int first_token;  // of the sequence
+  int first_token;  // in the sequence
   int first_head;
-  int heads;  // that share a token's rows
-  int rows;   // that hold a token of the sequence
+  int heads;  // heads that share a token's rows
+  int rows;   // rows that hold a token of the sequence
   int q_begin;
   int q_length;
   int kv_length;
@@ -203,7 +206,7 @@ struct Tile {
   __device__ int token(int row, const KernelParams& params) const {
     return heads == params.mNumHeadsQPerKv ? divide(row, params.mNumHeadsQPerKvDivisor) : row / heads;
   }
-  // The KV tokens that a token of the sequence sees.
+  // Return the range of KV tokens that a token of the sequence sees.
   __device__ int begin(int token, const KernelParams& params) const {
     return SLIDING ? maximum(end(token) - params.mAttentionWindowSize, 0) : 0;
   }
@@ -212,14 +215,14 @@ struct Tile {
   }
 };
 
-// What a row has seen of its logits, in units of log2.
+// The softmax state of a row over the logits so far, in units of log2.
 struct RowState {
   float highest;
   float sum;
-  float correction;  // of what was summed before
+  float correction;  // factor for earlier sums
 };
 
-// Of the launch itself: nothing here depends on a sequence.
+// Returns whether the argument agrees with the launch. No check depends on a sequence.
 __device__ bool holds(const KernelParams& p) {
   const int heads = GROUPS_HEADS ? minimum(TILE_Q, p.mNumHeadsQPerKv) : 1;
   bool good = p.mBatchSize == static_cast<int>(gridDim.z);
@@ -242,7 +245,7 @@ __device__ bool holds(const KernelParams& p) {
     good &= p.ptrCumSeqLensKv != nullptr && !p.mUsesSharedPagedKvIdx;
   }
   if (CONTEXT) good &= p.ptrCumSeqLensQ != nullptr;
-  // What no launch sets.
+  // No launch sets these members.
   const void* const unused[] = {p.ptrSfO,
                                 p.ptrCustomMask,
                                 p.ptrCustomMaskOffsets,
@@ -266,7 +269,7 @@ __device__ bool holds(const KernelParams& p) {
   return good;
 }
 
-// The page that holds a token of the sequence, of K (0) or V (1).
+// Returns the page that holds a token of the sequence, for K (`of_v` 0) or V (1).
 __device__ int page_of(const KernelParams& p, int token, int of_v) {
   const int sequence = static_cast<int>(blockIdx.z);
   const int row = p.mUsesSharedPagedKvIdx ? sequence : 2 * sequence + of_v;
@@ -274,7 +277,7 @@ __device__ int page_of(const KernelParams& p, int token, int of_v) {
                         (token >> p.mNumTokensPerPageLog2)];
 }
 
-// Brings the boxes of a step that hold tokens of [low, high); by one thread.
+// Copies the boxes of a step that hold tokens of [low, high). One thread calls it.
 __device__ void copy_kv(const KernelParams& p, const Tile& tile, unsigned char* to, Barrier& barrier,
                         int base, int low, int high, int of_v) {
   const int head = divide(tile.first_head, p.mNumHeadsQPerKvDivisor);
@@ -302,7 +305,7 @@ __device__ void copy_kv(const KernelParams& p, const Tile& tile, unsigned char* 
 }
 
 __device__ void copy_q(const KernelParams& p, const Tile& tile, unsigned char* to, Barrier& barrier) {
-  // The box of grouped tokens has no rows for what is left over of the tile.
+  // The box of grouped tokens has no rows for the remainder of the tile.
   const int rows = GROUPS_TOKENS ? TILE_Q / tile.heads * tile.heads : TILE_Q;
   barrier.expect(static_cast<u32>(kSlicesQk * rows * kRowBytes));
   for (int slice = 0; slice < kSlicesQk; ++slice) {
@@ -311,7 +314,8 @@ __device__ void copy_q(const KernelParams& p, const Tile& tile, unsigned char* t
   }
 }
 
-// One element for a pair of columns of a row, in rows that hold a token; `index` counts what this thread has.
+// Calls `visit` for this thread's pairs of columns, in rows that hold a token. `index` counts the
+// pairs of the thread.
 template <class Visit>
 __device__ inline void for_each_pair(const Tile& tile, Visit visit) {
 #pragma unroll
@@ -340,7 +344,7 @@ __device__ inline float output_scale(const KernelParams& p) {
   return p.ptrOutputScale != nullptr ? *p.ptrOutputScale : p.mOutputScale;
 }
 
-// Adds the sink and says the statistics of a row that is complete.
+// Adds the sink to a complete row and stores the row's statistics.
 __device__ void complete_row(const KernelParams& p, const Tile& tile, int row, RowState& state) {
   const long long at = output_row(p, tile, row);
   float highest = state.highest;
@@ -355,11 +359,12 @@ __device__ void complete_row(const KernelParams& p, const Tile& tile, int row, R
   const bool says = p.ptrSoftmaxStats != nullptr && static_cast<int>(blockIdx.y) % kHeadDimCtas == 0;
   if (says && at < static_cast<long long>(p.mSumOfSeqLensQ) * p.mNumHeadsQ)
     p.ptrSoftmaxStats[at] = float2{highest / kLog2E, state.sum};
-  // A row that sees nothing is zero.
+  // The output of a row that sees nothing is zero.
   state.correction = state.sum > 0 ? state.correction / state.sum * output_scale(p) : 0;
 }
 
-// The number of this block's partial result, and of those of the same rows the first.
+// Returns the index of the block's partial result for `split`. Split 0 is the first result of the
+// same rows.
 __device__ long long partial_index(const KernelParams& p, int split) {
   const int q = static_cast<int>(blockIdx.x) / p.mMaxNumCtasKv;
   return ((static_cast<long long>(blockIdx.z) * gridDim.y + blockIdx.y) * p.mMaxNumCtasQ + q) *
@@ -367,7 +372,7 @@ __device__ long long partial_index(const KernelParams& p, int split) {
          split;
 }
 
-// Joins the partial results of all splits; by the block that wrote the last of them.
+// Combines the partial results of all splits. The block that wrote the last of them calls it.
 __device__ void reduce(const KernelParams& p, const Tile& tile, RowState* states) {
   const volatile float* const outputs = static_cast<const volatile float*>(p.ptrPartialO);
   const volatile float* const stats = reinterpret_cast<const volatile float*>(p.ptrPartialStats);
@@ -421,7 +426,7 @@ __device__ void attend(const KernelParams& p, const Tile& tile, u32& phase, Barr
   float2 sums[kAccumulators];
   for (float2& sum : sums)
     sum = float2{0, 0};
-  __syncthreads();  // of a tile before this one
+  __syncthreads();  // of a previous tile
   for (int row = thread; row < TILE_Q; row += THREADS)
     states[row] = RowState{negative_infinity(), 0, 0};
   if (thread == 0) copy_q(p, tile, q, barrier);
@@ -499,7 +504,7 @@ __device__ void attend(const KernelParams& p, const Tile& tile, u32& phase, Barr
   }
   const long long first_row = partial_index(p, split) * TILE_Q;
   for (int row = thread; row < tile.rows; row += THREADS) {
-    // A launch that reduces multiplies by the scale of the softmax itself, and by no other.
+    // A separate reduction applies the softmax scale itself, and no other scale.
     const float highest = SEPARATE ? states[row].highest / scale : states[row].highest;
     p.ptrPartialStats[first_row + row] = float2{highest, states[row].sum};
   }

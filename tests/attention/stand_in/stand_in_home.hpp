@@ -19,22 +19,23 @@ class NvrtcApi;
 namespace test {
 
 Result<std::shared_ptr<const NvrtcApi>> open_nvrtc(const CompilerSearch& search);
-// The cubin of a row's kernel.
+// Returns the cubin of a row's kernel.
 Result<Bytes> compile_stand_in(const NvrtcApi& nvrtc, const KernelRow& row);
 
-// A home that imported a folder of the stand-in's kernels, made like a published one: their cubins,
-// a metadata header and the list of both. No user can have this done: only known headers name a
-// layout of arguments, and the layout of these rows is set between the import's checks and the
-// home.
+// A home that imported a folder of stand-in kernels. The folder is made like a published one:
+// cubins, a metadata header and the list of both. Users cannot import such a folder, because only
+// known headers name an argument layout. The fixture sets the layout of these rows between the
+// import's checks and the home.
 class StandInHome {
  public:
-  // In an empty folder, which has to stay. Rows of one function are one.
+  // Creates the home in an empty folder, which must outlive it. Rows of the same function count
+  // once.
   static Result<StandInHome> create(const std::filesystem::path& folder, std::vector<KernelRow> rows,
                                     const CompilerSearch& search);
 
   const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
   const ArtifactCounts& imported() const { return imported_; }
-  // What a Runtime finds of these rows for a device of 9.0, by their functions.
+  // Returns the kernels that a Runtime finds for these rows on a device of 9.0, by function.
   Result<AvailableKernels> kernels(const std::vector<KernelRow>& rows) const;
 
  private:

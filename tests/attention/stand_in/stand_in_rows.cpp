@@ -7,8 +7,8 @@ namespace cubinet::test {
 namespace {
 
 constexpr std::uint32_t kSwizzlePeriod = 1024;  // bytes after which the pattern repeats
-constexpr std::uint32_t kSmallestStep = 64;     // tokens of KV at a time
-constexpr std::uint32_t kPairsPerThread = 16;   // of a row's columns
+constexpr std::uint32_t kSmallestStep = 64;     // KV tokens per step
+constexpr std::uint32_t kPairsPerThread = 16;   // column pairs of a row
 
 std::string type_word(DataType type) {
   return type == DataType::fp16 ? "Fp16" : "Bfloat16";
@@ -37,7 +37,7 @@ std::string mode_word(MultiCtasKvMode mode) {
   return mode == MultiCtasKvMode::gmem_separate ? "MultiCtasKvGmemSep" : "MultiCtasKv";
 }
 
-// Of the grammar of published names, so that an import checks it against the columns.
+// Returns a name of the published grammar, so that an import can check it against the columns.
 std::string function_name(const KernelSelector& s) {
   std::string name =
       "fmhaSm90aKernel_Qkv" + type_word(s.data_type_q) + "O" + type_word(s.data_type_o) + dims_words(s);
@@ -54,7 +54,7 @@ std::uint32_t box_tokens(const KernelSelector& s) {
   return s.tokens_per_page == 0 ? s.tile_size_kv : std::min<std::uint32_t>(s.tokens_per_page, s.tile_size_kv);
 }
 
-// As stand_in.cu lays it out.
+// Returns the shared memory of the layout in stand_in.cu.
 std::uint32_t shared_bytes(const KernelSelector& s) {
   const std::uint32_t step = std::max(box_tokens(s), kSmallestStep);
   const std::uint32_t columns = std::max(s.head_dim_qk, s.head_dim_per_cta_v);
@@ -75,7 +75,7 @@ KernelRow stand_in_row(const AttentionProblem& problem, const KernelState& state
   KernelRow row;
   KernelSelector& s = row.selector;
   s = WantedRows(problem, {}).preferred(state);
-  // Published rows of latent attention are causal under this name.
+  // Published latent attention is causal although its rows name this mask.
   if (problem.is_mla_generation()) s.mask = AttentionMask::dense;
   const bool context = s.kernel_type == KernelType::context;
   row.traits.groups_heads_q = !context;

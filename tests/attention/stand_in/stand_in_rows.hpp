@@ -11,31 +11,31 @@
 
 namespace cubinet::test {
 
-// A row of the published kind for a kernel of stand_in.cu on sm_90a: its name, what it needs of a
-// launch, and what a selection for the problem in this state asks for. Its digest is yet to come.
+// Returns a published row for a kernel of stand_in.cu on sm_90a: its name, its launch requirements,
+// and the selector for the problem in this state. The digest is not set.
 KernelRow stand_in_row(const AttentionProblem& problem, const KernelState& state);
-// The macros that make stand_in.cu that kernel, as options of a compiler.
+// Returns the macros that turn stand_in.cu into that kernel, as compiler options.
 std::vector<std::string> stand_in_flags(const KernelRow& row);
 
-// A problem, and the kernels that there are to run it with.
+// A problem and the kernels that can run it.
 struct StandInCase {
   std::string name;
   AttentionProblem problem;
   std::vector<KernelRow> rows;
 };
 
-// Generation by rows of one tile: split through global memory, and not split. `tokens` is whether
-// tokens of Q share a tile with heads.
+// Returns a generation case with rows of one tile, with a kernel split through global memory and
+// one that is not split. If `tokens` is true, tokens of Q share a tile with heads.
 StandInCase decode_case(std::string name, const AttentionProblem& problem, std::uint16_t tile,
                         bool tokens = true);
-// Prefill, paged or not.
+// Returns a prefill case, paged or not.
 StandInCase context_case(std::string name, const AttentionProblem& problem);
-// Latent attention with so many columns of V a block; a tile of 64 rows is reduced by a launch of
-// its own.
+// Returns a latent attention case with this number of V columns per block. A separate launch
+// reduces a tile of 64 rows.
 StandInCase latent_case(std::string name, const AttentionProblem& problem, std::uint16_t tile,
                         std::uint16_t head_dim_per_cta);
 
-// What the launches of published kernels are held against, part by part.
+// The cases that test the launches of published kernels, part by part.
 std::vector<StandInCase> decode_cases();
 std::vector<StandInCase> grouping_cases();
 std::vector<StandInCase> page_cases();

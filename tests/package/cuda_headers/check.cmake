@@ -21,7 +21,7 @@ endfunction()
 make_toolkit(first 12090)
 make_toolkit(second 13000)
 expect(second)
-# What was found stays while it is there, so that nothing is compiled again.
+# A toolkit that was found is kept while it exists, so that no file is compiled again.
 make_toolkit(first 13010)
 expect(second)
 file(REMOVE_RECURSE ${BINARY_DIR}/second)
