@@ -37,7 +37,9 @@ def comments(path, text):
             elif match.group("block") is not None and not match.group("block").lstrip().startswith("cubinet-template"):
                 first = text.count("\n", 0, match.start())
                 for offset, part in enumerate(match.group("block").splitlines()):
-                    yield first + offset + 1, lines[first + offset], part.strip(" *"), offset == 0
+                    line = lines[first + offset]
+                    whole = offset > 0 or line.lstrip().startswith("/*")
+                    yield first + offset + 1, line if whole else "", part.strip(" *"), offset == 0
     else:
         previous = None
         for number, line in enumerate(lines):
