@@ -87,7 +87,7 @@ class Context {
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
                                            Callback<void(const KernelEvent&)> observer = {},
                                            const Places& places = {}, const TargetPolicy& targets = {}) const;
-  // Returns a Runtime over these stores that is only queried and compiles nothing.
+  // Returns a Runtime over exactly these stores, for queries.
   Result<std::shared_ptr<Runtime>> runtime_to_ask(std::vector<std::shared_ptr<Store>> stores,
                                                   TemplateCatalog templates, const TargetPolicy& targets = {},
                                                   CompileOptions options = {}) const;
