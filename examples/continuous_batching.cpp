@@ -36,7 +36,7 @@ struct Request {
   std::uint32_t length = 0;  // tokens in the cache
 
   bool is_done() const { return length >= 20 + number * 97 % 400; }
-  // Of all of a token's V.
+  // Returns the value of all elements of a token's V.
   float value(std::uint32_t token) const { return (number + token) % 3 == 0 ? 2.0f : 1.0f; }
 };
 
@@ -141,7 +141,7 @@ Result<void> run(const char* home, const char* cuda) {
             return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
         }
       }
-      // Of four, some are refused: the next step writes over them.
+      // Some of the four tokens are refused. The next step overwrites them.
       request.length += tokens == 1 ? 1 : 1 + (request.number + step) % kDrafts;
       if (request.is_done()) free_pages.push_back(request.pages);
     }

@@ -17,9 +17,10 @@ struct AttentionDecodeParameters {
   unsigned long long v;    // [pages, page_size, heads_kv, head_dim_v] in any stride order
   unsigned long long o;    // [batch, q_len, heads_q, head_dim_v]
   unsigned long long lse;  // [batch, q_len, heads_q] fp32, natural logarithm; 0: not wanted
-  // Of rows whose KV several blocks share: [slots, heads_kv, partial_rows, head_dim_v] fp32, and
-  // their log-sum-exps without the last dimension, base 2. Slots: with split_is_unit the most units
-  // of all tiles, otherwise two for each of `blocks`.
+  // Partial results of rows whose KV is split over several blocks: [slots, heads_kv, partial_rows,
+  // head_dim_v] fp32, and their log-sum-exps without the last dimension, base 2. The number of
+  // slots is the maximum of units of all tiles if split_is_unit, otherwise two for each of
+  // `blocks`.
   unsigned long long partial_o;
   unsigned long long partial_lse;
   // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_combine

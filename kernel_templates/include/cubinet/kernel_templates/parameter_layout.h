@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the argument structures of kernels share. Compiled by the host's compiler and by NVRTC
-// (which has no standard headers), so that both sides hold the layout that the assertions state.
+// Common parts of the argument structures of kernels. The host's compiler and NVRTC (which has no
+// standard headers) both compile this file, so that the assertions hold for both layouts.
 
 // For functions that both sides compile.
 #ifdef __CUDACC__

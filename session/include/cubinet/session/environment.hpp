@@ -44,7 +44,8 @@ EnvironmentHome home_from(const EnvironmentVariables& environment);
 //   XDG_CACHE_HOME, HOME       without CUBINET_HOME, the home is `cubinet` in the cache folder;
 //                              a relative XDG_CACHE_HOME is ignored
 //   CUBINET_SITE_HOMES         read-only homes, separated by ':'
-//   XDG_RUNTIME_DIR            its folder `cubinet` has the index of a home on a network file system
+//   XDG_RUNTIME_DIR            its folder `cubinet` has the index of a home on a network file
+//                              system
 //   CUDA_HOME, CUDA_PATH       toolkits that are searched for NVRTC first
 //   CUBINET_CUDA_WHEELS        folders of NVIDIA's wheels, separated by ':', searched next
 //   https_proxy, all_proxy     the proxy, lower case before upper case; no_proxy its exceptions
