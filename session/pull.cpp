@@ -15,7 +15,7 @@
 namespace cubinet {
 namespace {
 
-// Opens the home that keeps what is fetched. It is created only if kernels are imported into it.
+// Opens the home that keeps fetched content. It is created only if kernels are imported into it.
 Result<std::shared_ptr<Home>> open_home_to_pull(const SessionOptions& session, const PullOptions& options) {
   const bool needed = options.output.empty() && !options.dry_run;
   std::error_code unknown;

@@ -88,7 +88,7 @@ Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& check
   return reader.run(part(tensors.k, share), part(tensors.v, 1 - share), stream);
 }
 
-// Plans the case of a row for its backend. unsupported if the backend declines.
+// Plans the case of a row for its backend. Returns unsupported if the backend declines.
 Result<AttentionPlan> plan_of(const Bench& bench, const AttentionInputs& inputs, BenchmarkRow& row) {
   PlanOptions options;
   options.backend = row.requested;

@@ -12,7 +12,7 @@
 namespace cubinet {
 namespace {
 
-// A peer makes its own inputs and compiles what it needs.
+// Allows time for a peer to make its own inputs and to compile.
 constexpr std::chrono::seconds kToPrepare{900};
 constexpr std::chrono::seconds kToMeasure{120};
 

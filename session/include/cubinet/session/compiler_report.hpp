@@ -10,7 +10,7 @@
 
 namespace cubinet {
 
-// The compilers that a session finds, and what the chosen one can do. A plain value.
+// The compilers that a session finds, and the capabilities of the chosen one. A plain value.
 struct CompilerReport {
   struct Library {
     std::string source;    // "option", "toolkit", "wheel" or "library path"

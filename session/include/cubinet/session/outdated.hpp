@@ -16,7 +16,7 @@ struct OutdatedOptions {
   std::vector<std::string> bundles = {};  // files, compared with the channels that they state
 };
 
-// A channel or a bundle's file, compared with what the channel names now.
+// A channel or a bundle's file, compared with the manifest that the channel names now.
 struct Comparison {
   std::string what;                         // a reference or a file
   std::optional<std::uint64_t> here = {};   // the version that is used here; nullopt: none
