@@ -124,7 +124,7 @@ Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
   AttentionTensors tensors;
   for (const NamedBuffer& buffer : kBuffers)
     (tensors.*(buffer.tensor)).address = kFirstAddress + buffer.number * kAddressStep;
-  // Without pages, the tensors have room for the longest possible sequences.
+  // Tensors without pages have room for the longest possible sequences.
   tensors.q.bytes = kAddressStep;
   tensors.k.bytes = problem.layout == QkvLayout::paged_kv ? pool_bytes(problem) : kAddressStep;
   tensors.v.bytes = tensors.k.bytes;

@@ -29,8 +29,8 @@ namespace {
 
 int main(int argc, char** argv) {
   cubinet::cli::occupy_closed_streams();
-  // With SIGXFSZ ignored, a write beyond `ulimit -f` returns an error, like a write to a full disk,
-  // instead of ending the process.
+  // Ignores SIGXFSZ, so that a write beyond `ulimit -f` returns an error, like a write to a full
+  // disk, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(report_terminate);
   try {

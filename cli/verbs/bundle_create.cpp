@@ -88,7 +88,7 @@ Result<DeviceChoice> wanted_records(const Context& context, const BundleCreateOp
     CUBINET_TRY_ASSIGN(
         choice, choose_for_device(context.session_options(), request, registry, std::move(choice.records)));
   }
-  // For problems, the choice already has only the builds that a request would use.
+  // The choice for problems already has only the builds that a request would use.
   if (options.all_builds || !options.device.problems.empty()) return choice;
   CubinRecords newest;
   std::set<std::pair<ImageKind, Bytes>> seen;

@@ -109,7 +109,7 @@ void report(Console& console, const PrebuildResult& result) {
     error.message = failure.kernel.to_string() + ": " + error.message;
     console.error(error);
   }
-  // After a complete run with failures, the error is that of a kernel above.
+  // The error of a complete run with failures is that of a kernel above.
   if (result.error && (result.interrupted || result.failed.empty())) console.error(*result.error);
   if (result.bundle.empty()) return;
   console.text(fmt::format("{}: {}, {} compiled, {} found, in {}{}", printable(result.bundle),

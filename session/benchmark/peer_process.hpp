@@ -13,9 +13,9 @@
 
 namespace cubinet {
 
-// Another implementation of attention in a process of its own. It answers each line of JSON with a
-// line of JSON (docs/benchmarks.md). It writes messages for people to stderr, which it shares with
-// this process. Not thread-safe.
+// A peer: another implementation of attention in a process of its own. It answers each line of JSON
+// with a line of JSON (docs/benchmarks.md). It writes messages for people to stderr, which it
+// shares with this process. Not thread-safe.
 class PeerProcess {
  public:
   // Starts a command of /bin/sh with these environment variables (NAME=value). Returns io if no

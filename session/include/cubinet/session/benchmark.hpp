@@ -36,7 +36,7 @@ struct BenchmarkCase {
   std::string where = {};  // begins the messages about the case: "'FILE', line 3"
 };
 
-// Another implementation of attention: a process that answers questions in JSON
+// A peer is another implementation of attention: a process that answers questions in JSON
 // (docs/benchmarks.md).
 struct BenchmarkPeer {
   std::string name;     // unique; goals refer to it
