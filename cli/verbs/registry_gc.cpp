@@ -44,7 +44,7 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
   StaleTally tally;
   CubinRecords stale;
   for (const auto& record : records) {
-    // Kernels that were added or imported have no current build that could replace them.
+    // Kernels that were added, adopted or imported have no current build that could replace them.
     const KernelMaker maker = record->identity.kernel().maker();
     const bool is_brought = maker == KernelMaker::function || maker == KernelMaker::tool;
     if (is_brought || record->origin == CubinOrigin::imported) continue;
