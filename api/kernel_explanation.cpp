@@ -75,7 +75,7 @@ std::string place_of_ptx(bool chosen) {
 
 }  // namespace
 
-// Whether a cache has the build that would be made: it then goes before all that was passed over.
+// Returns whether a cache has the current build. That build precedes all skipped ones.
 bool CubinSource::ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation) {
   if (library_.caches().empty()) return false;
   const auto fingerprint = today(kernel, {target, ImageKind::cubin});

@@ -49,7 +49,7 @@ class Library {
   Result<KernelBuilds> with_function(std::string_view symbol);
   Result<KernelBuilds> all();
 
-  // one for each store, in their order
+  // Returns one entry for each store, in their order.
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();
   TuningTable tuning();  // merged from all stores
 
@@ -71,7 +71,8 @@ class Library {
   // Keeps a build in the first store that accepts it, or in memory if none does, and returns which.
   // Releases `lock`, which is the build's.
   KernelSource keep(const Cubin& cubin, std::unique_ptr<BuildLock> lock = nullptr);
-  // Null where no store knows locks, or that which does refuses: then the caller builds without.
+  // Returns null if no store has locks or the one that has them refuses. The caller then builds
+  // without a lock.
   std::unique_ptr<BuildLock> lock_for_build(const KernelIdentity& identity,
                                             const BuildFingerprint& fingerprint);
 

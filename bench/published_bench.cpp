@@ -45,8 +45,9 @@ Result<BoundAttention> bind_published(const Settings& settings, const StandInHom
 // Fills in the tensors that either of the two needs, for both.
 Result<TensorBuffers> buffers_of(const std::shared_ptr<const Device>& device, const AttentionProblem& problem,
                                  const BoundAttention& attention) {
-  CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
-                     make_attention_inputs(problem, {static_cast<std::int32_t>(problem.kv_len)}, /*seed=*/1));
+  CUBINET_TRY_ASSIGN(
+      const AttentionInputs inputs,
+      make_attention_inputs(problem, {static_cast<std::int32_t>(problem.kv_len)}, 1));  // seed 1
   return TensorBuffers::create(device, problem, inputs, attention.plan().workspace);
 }
 

@@ -49,7 +49,7 @@ Result<nlohmann::json> compile_ours(const Settings& settings, const RawProgram& 
                                     const RawOptions& options) {
   std::shared_ptr<const Device> device;
   if (options.load) {
-    // As for the peers, the context exists before the clock starts and until it stops.
+    // The context exists from before the clock starts until after it stops, as for the peers.
     CUBINET_TRY_ASSIGN(const std::shared_ptr<const Driver> driver, Driver::open());
     CUBINET_TRY_ASSIGN(device, Device::open(driver, settings.device));
     CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());

@@ -48,7 +48,7 @@ bool is_among(const std::string_view (&words)[count], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// What CLI11 does not understand as a flag's value it takes for no.
+// Refuses values of flags that CLI11 does not know, because CLI11 takes them for false.
 std::string refuse_flag_value(std::string& value) {
   if (is_among(kYes, value) || is_among(kNo, value)) return {};
   return "'" + printable(value, kQuotedBytes) + "' is neither true nor false";
@@ -60,8 +60,8 @@ std::string refuse_missing_file(std::string& path) {
   return "there is no file '" + printable(path, kQuotedBytes) + "'";
 }
 
-// The verbs see one set of options wherever on the line they stand: each application has its own
-// CLI11 options, which all write here.
+// Adds the global options to one verb. Each verb has CLI11 options of its own, but all of them
+// write to the same GlobalOptions, so that an option has the same effect anywhere on the line.
 void add_global_options(CLI::App& app, GlobalOptions& options) {
   const auto once = [](std::string& slot, const char* name) {
     return [&slot, name](const std::string& text) {
@@ -117,7 +117,7 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
     add_global_options(*verb, options);
 }
 
-// The format is needed for the report of a line that could not be parsed.
+// The format is needed to report a line that could not be parsed.
 bool asks_for_json(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -136,7 +136,7 @@ using AddVerb = void (*)(CLI::App&, Action&);
 struct Verb {
   std::string_view name;
   AddVerb add;
-  bool describes_all = false;  // it prints something about all verbs
+  bool describes_all = false;  // if true, the line prints something about all verbs
 };
 
 constexpr Verb kVerbs[] = {{"doctor", add_doctor},
@@ -174,14 +174,14 @@ void add_help(CLI::App& root, std::vector<std::string>& words) {
   cubinet help bundle create)");
 }
 
-// A line, and what it was parsed into.
+// A command line and the result of parsing it.
 struct CommandLine {
   GlobalOptions options;
   Action chosen;
   CLI::App root{kDescription, "cubinet"};
   bool wants_version = false;
   bool wants_help = false;
-  std::vector<std::string> help_words;  // the verb that `help` was asked for
+  std::vector<std::string> help_words;  // the verb that follows `help`
 
   void add(const Verb& verb) { verb.add(root, chosen); }
   void parse(int argc, const char* const* argv) {
@@ -203,16 +203,16 @@ struct CommandLine {
     return find_verb(root, help_words);
   }
   bool names_help() const { return root.got_subcommand(kHelp); }
-  // Returns whether the verbs that the line does not name could change nothing, such as the list of
-  // verbs.
+  // Returns whether the result does not depend on the verbs that the line does not name. A list of
+  // verbs depends on them.
   bool is_answered() const {
     return chosen || wants_version || (wants_help && !root.get_subcommands().empty());
   }
 };
 
-// Parses the line with the options of the verbs that it names: the hundreds of options of all verbs
-// take longer than many a command. Returns nullptr if the other verbs are needed too, for a list of
-// verbs or an error.
+// Parses the line with only the options of the verbs that it names, because adding the hundreds of
+// options of all verbs takes longer than many a command. Returns nullptr if the other verbs are
+// needed too: for a list of verbs, or an error.
 std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv) {
   auto line = std::make_unique<CommandLine>();
   for (const Verb& verb : kVerbs) {

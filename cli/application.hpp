@@ -5,8 +5,8 @@
 
 namespace cubinet::cli {
 
-// The whole tool but for main: parses, runs the verb, reports whatever goes wrong, gives the exit
-// status. Throws only when there is not the memory to report.
+// Parses the line, runs the verb, reports errors and returns the exit status: the whole tool except
+// main(). Throws only if there is not enough memory to report an error.
 int run(int argc, const char* const* argv, const EnvironmentVariables& environment);
 
 }  // namespace cubinet::cli

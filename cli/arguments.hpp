@@ -15,18 +15,18 @@
 
 namespace cubinet::cli {
 
-// The whole text as a decimal number within [minimum, maximum]: no sign but '-', no blanks, nothing
-// after it. `what` names it in the message.
+// Parses the whole text as a decimal number within [minimum, maximum]. The only sign is '-', and
+// blanks are not allowed. `what` names the text in the message.
 Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t minimum,
                                    std::int64_t maximum);
 
-// A number of bytes: a decimal number and, if wanted, one of K, M, G, T (powers of 1024).
+// Parses a number of bytes: a decimal number and optionally one of K, M, G, T (powers of 1024).
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view what);
 
-// "sm_90a,sm_100f" and repetitions of it, in the order given, each once. invalid_argument for an
-// empty name.
+// Parses lists such as "sm_90a,sm_100f". Returns each target once, in the order given. Returns
+// invalid_argument for an empty name.
 Result<std::vector<SmTarget>> parse_targets(const std::vector<std::string>& lists);
-// The same with PTX among them: "sm_90a,compute_80".
+// Like parse_targets, for lists that may contain PTX: "sm_90a,compute_80".
 Result<std::vector<ImageTarget>> parse_image_targets(const std::vector<std::string>& lists);
 
 // Adds an option whose value is an integer within [minimum, maximum].
@@ -48,16 +48,15 @@ CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::
 CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& type,
                       const std::string& help);
 
-// Returns the first of the unexpected arguments that is an option; their end if none is. What
-// follows "--" is no option.
+// Returns the first of the unexpected arguments that is an option, or the end if there is none.
+// Arguments after "--" are not options.
 std::vector<std::string>::const_iterator first_option(const std::vector<std::string>& extras);
 
-// Returns the message for a line that `app` could not parse. An unknown option comes before
-// everything else that is wrong with the line, such as a missing option. Unexpected arguments are
-// in the line's order.
+// Returns the message for a line that `app` could not parse. An unknown option is reported before
+// other errors, such as a missing option. Unexpected arguments are in the line's order.
 std::string message_of(const CLI::ParseError& error, const CLI::App& app);
 
-// The text as a shell reads it as one word: as it is, or within single quotes.
+// Returns the text as one word of a shell's command line, in single quotes if it needs them.
 std::string shell_quoted(std::string_view text);
 
 }  // namespace cubinet::cli

@@ -13,14 +13,14 @@
 
 namespace cubinet::cli {
 
-// Returns an ArtifactImportOptions::run that works with so many threads, shows its progress and
+// Returns an ArtifactImportOptions::run that works with `threads` threads, shows its progress and
 // stops when it is interrupted. `context` and `interrupt` must outlive it.
 using ArtifactRun = std::function<void(const std::filesystem::path& folder, std::size_t count,
                                        const std::function<std::string(std::size_t)>& work)>;
 ArtifactRun artifact_run(const Context& context, const InterruptGuard& interrupt, unsigned threads);
 
-// Prints "kind: folder/name: reason" of the first, at most `limit` of them, and how many more there
-// are.
+// Prints "kind: folder/name: reason" for the first findings, at most `limit`, and the number of
+// further ones.
 void print(Console& console, std::string_view kind, const ArtifactFindings& findings,
            std::size_t limit = kMaximumListedFindings);
 

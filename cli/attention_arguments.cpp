@@ -31,7 +31,7 @@ std::uint32_t given_or(std::uint32_t value, std::uint32_t otherwise) {
   return value != 0 ? value : otherwise;
 }
 
-// The output of narrow types is bf16: few kernels write those.
+// Returns bf16 for narrow types of Q, because few kernels write narrow outputs.
 DataType default_output(DataType q) {
   return bits_of(q) >= 16 ? q : DataType::bf16;
 }
@@ -117,7 +117,7 @@ CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments) {
                      "Its multiprocessors (known by themselves: " + usual_devices() + ")");
 }
 
-// Of rows as Q or, where Q has eight bits, of bf16.
+// Returns the append of the options. Its rows have the type of Q if that has 16 bits, else bf16.
 AttentionProblem::Append append_of(const AttentionArguments& arguments, const AttentionProblem& problem) {
   AttentionProblem::Append append;
   if (bits_of(problem.data_type_q) == 16) append.data_type = problem.data_type_q;

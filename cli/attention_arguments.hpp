@@ -14,7 +14,8 @@
 
 namespace cubinet::cli {
 
-// An attention problem as options say it. A value of 0 or "" is an option that was not given.
+// The options that describe an attention problem. A value of 0 or "" is an option that was not
+// given.
 struct AttentionArguments {
   std::string operation = "decode";
   std::uint32_t batch = 1;
@@ -45,24 +46,25 @@ struct AttentionArguments {
   std::uint32_t rope_dim = 0;
 };
 
-// A device that need not be here.
+// The options that describe a device, which need not be present.
 struct DeviceArguments {
   std::string device;
   std::uint32_t sm_count = 0;
 };
 
-// All but the operation, which is an option of one command and the name of another.
+// Adds all options except the operation. The operation is an option of one command and the name of
+// another.
 void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments);
 void add_operation_argument(CLI::App& verb, AttentionArguments& arguments);
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments);
 CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments);
 inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla-decode"};
 
-// invalid_argument names the option and what it may be.
+// Returns the data type. The message of invalid_argument names the option and the possible values.
 Result<DataType> parse_data_type_option(const std::string& name, const char* option);
-// The problem, checked. invalid_argument names what is wrong.
+// Returns the checked problem. The message of invalid_argument names the wrong option.
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments);
-// invalid_argument where the number of multiprocessors was not given and is not known.
+// Returns invalid_argument if the number of SMs was not given and is not known.
 Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments);
 
 }  // namespace cubinet::cli

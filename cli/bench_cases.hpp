@@ -12,28 +12,30 @@
 
 namespace cubinet::cli {
 
-// What `bench attention` measures at a time, as options say it.
+// The options of one case of `bench attention`.
 struct BenchCase {
   AttentionArguments problem;
-  std::string tag;                    // of the caller's, for its tables
+  std::string tag;                    // chosen by the user, for tables
   std::vector<std::string> backends;  // empty: auto
-  std::string kv_lengths;  // "131072:1024": the last stands for the rest of the batch; empty: all --kv-len
-  bool lengths_unknown = false;  // the plan is not told them
+  std::string kv_lengths;        // "131072:1024": the last is repeated for the batch; empty: all --kv-len
+  bool lengths_unknown = false;  // BenchmarkCase::lengths_unknown
   bool programmatic_launch = false;
   std::uint32_t splits = 0;        // 0: as planned
-  std::vector<std::string> goals;  // what the case is to reach (BenchmarkCase::goals)
+  std::vector<std::string> goals;  // BenchmarkCase::goals
   std::string where;               // "'FILE', line 3" of a sweep; empty: the command's own options
 };
 
 void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments);
 
-// Returns the lengths of --kv-lengths, one for each sequence. invalid_argument names the option.
+// Returns the lengths of --kv-lengths, one for each sequence. The message of invalid_argument names
+// the option.
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem);
-// Returns the case as the library measures it. invalid_argument names what is wrong.
+// Returns the case as the library measures it. The message of invalid_argument names the wrong
+// option.
 Result<BenchmarkCase> benchmark_case_of(const BenchCase& given);
 
-// The cases of a sweep's file, in the options of a case (option_lines.hpp). invalid_argument names
-// the line of one that is no problem.
+// Returns the cases of a sweep file. Each line has the options of a case (option_lines.hpp). The
+// message of invalid_argument names the line that is not a problem.
 Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file);
 
 }  // namespace cubinet::cli

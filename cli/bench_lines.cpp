@@ -16,13 +16,13 @@ std::string shape_of(const AttentionProblem& problem) {
                      to_string(problem.data_type_k));
 }
 
-// Returns the case and the backends in words.
+// Returns a text for the case and the backends.
 std::string title_of(const BenchmarkRow& row) {
   const std::string name = row.given.tag.empty() ? "" : printable(row.given.tag) + ": ";
   return fmt::format("{}{}, {}", name, shape_of(row.given.problem), printable(backend_text(row)));
 }
 
-// Returns ", FlashInfer 61.2 us (0.96 of it)" for each peer, or why it has no time.
+// Returns ", FlashInfer 61.2 us (0.96 of it)" for each peer, or the reason why it has no time.
 std::string peers_of(const BenchmarkRow& row, const BenchmarkFigures& figures) {
   std::string text;
   for (std::size_t i = 0; i < row.peers.size(); ++i) {

@@ -8,11 +8,12 @@
 
 namespace cubinet::cli {
 
-// --channel, --bundle-version, --created, --expires and --profile: what a bundle that is written
-// says of itself, and how it is packed.
+// Adds --channel, --bundle-version, --created, --expires and --profile: the description of a new
+// bundle and the way it is packed.
 void add_bundle_options(CLI::App& verb, BundleOptions& options);
 
-// What was not given of these is taken from `base`, but for the times, which are nobody else's.
+// Returns the given options, with options that are not on the line taken from `base`. The times are
+// never taken from `base`.
 BundleOptions options_over(const CLI::App& verb, const BundleOptions& given, const BundleOptions& base);
 
 }  // namespace cubinet::cli

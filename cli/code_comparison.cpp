@@ -55,8 +55,8 @@ Result<std::vector<CubinCode>> codes_of(const Bundle& bundle, const CubinRecords
   return codes;
 }
 
-// Returns how the first build without a like one in the other bundle differs from the first build
-// there.
+// Returns the differences between the first build that has no equal in the other bundle and the
+// first build of the other bundle.
 std::vector<CodeDifference> compare_builds(const std::vector<CubinCode>& first,
                                            const std::vector<CubinCode>& second) {
   const auto has = [](const std::vector<CubinCode>& codes, const CubinCode& code) {

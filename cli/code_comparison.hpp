@@ -13,9 +13,9 @@
 
 namespace cubinet::cli {
 
-// Reads what a build runs. Its kernels have the names of the record's entry points, and a further
-// part `launch`: threads, dynamic shared memory, argument bytes, cluster and launch flags of the
-// record. An image that is no cubin has one part `image`, its bytes.
+// Reads the code of a build. Its kernels have the names of the record's entry points. They have an
+// additional part `launch`: the threads, dynamic shared memory, argument bytes, cluster and launch
+// flags of the record. An image that is not a cubin has one part `image`, its bytes.
 Result<CubinCode> code_of_build(const Bundle& bundle, const std::shared_ptr<const CubinRecord>& record);
 
 // The parts in which a kernel differs between two builds. `kernel` is empty for parts of the
@@ -27,8 +27,8 @@ struct CodeDifference {
 // Returns no differences if the two run alike.
 std::vector<CodeDifference> compare_code(const CubinCode& first, const CubinCode& second);
 
-// The kernels of two bundles, by identity and kind whatever their build fingerprints. One that is
-// changed is described by its record in the second bundle.
+// The kernels of two bundles, compared by identity and kind; build fingerprints are ignored. A
+// changed kernel is described by its record in the second bundle.
 struct CodeComparison {
   CubinRecords same;
   CubinRecords only_in_first;
@@ -37,8 +37,8 @@ struct CodeComparison {
 
   bool equal() const { return only_in_first.empty() && only_in_second.empty() && changed.empty(); }
 };
-// Reads every image of both. A kernel of several builds is the same if each build of either bundle
-// runs alike with one of the other. corruption for a damaged image.
+// Reads every image of both bundles. A kernel with several builds is the same if each build of
+// either bundle runs like a build of the other one. Returns corruption for a damaged image.
 Result<CodeComparison> compare_code(Bundle& first, Bundle& second);
 
 nlohmann::json describe(const std::vector<CodeDifference>& differences);

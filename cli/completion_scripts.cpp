@@ -34,7 +34,7 @@ std::string verb_patterns(const VerbTable& table, std::string_view separator) {
   return join(words, separator);
 }
 
-// The branches of a `case` on "verb option" that complete the value of an option.
+// Returns the branches of a `case` on "verb option" that complete the value of an option.
 std::string bash_values(const VerbTable& table) {
   std::string branches;
   const auto add = [&](const std::string& pattern, const OptionEntry& option) {

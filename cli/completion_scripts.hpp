@@ -7,8 +7,8 @@
 
 namespace cubinet::cli {
 
-// Return a script that completes the tool's verbs, options, values of a fixed set, and file names.
-// The scripts need only the shell.
+// Each returns a script that completes the tool's verbs, options, values of a fixed set, and file
+// names. The scripts need only the shell.
 std::string bash_completion(const VerbTable& table);
 std::string zsh_completion(const VerbTable& table);
 std::string fish_completion(const VerbTable& table);

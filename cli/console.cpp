@@ -47,8 +47,8 @@ bool leads_anywhere(int stream) {
 
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // open() takes the lowest free number, which is this one. Data that cannot be written is still
-    // an error: stdout is open for reading alone.
+    // open() takes the lowest free number, which is this one. stdout is opened for reading only, so
+    // that writing to it still returns an error.
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       static_cast<void>(::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY));
   }

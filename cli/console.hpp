@@ -28,33 +28,33 @@ class Console {
   void set_verbosity(int verbosity) { verbosity_ = verbosity; }
   bool json() const { return format_ == OutputFormat::json; }
   bool verbose() const { return verbosity_ > 0; }
-  bool terminal() const { return terminal_; }  // whether stderr is one
-  // Whether stderr leads anywhere: it is open and not the null device.
+  bool terminal() const { return terminal_; }  // whether stderr is a terminal
+  // Returns whether stderr is open and is not the null device.
   bool heard() const { return heard_; }
 
-  // Data. `text` is dropped in JSON format, `document` and `document_text` in text format: a verb
-  // writes both and one is printed.
+  // Write data to stdout. In JSON format `text` is dropped; in text format `document` and
+  // `document_text` are dropped. A verb calls both kinds, and one is printed.
   void text(std::string_view text);
   void document(const nlohmann::json& document);
   void document_text(std::string_view json);
-  // Bytes on stdout as they are, in either format.
+  // Writes the bytes to stdout without escaping, in either format.
   void raw(std::string_view bytes);
 
-  // A line on stderr, always.
+  // Writes a line to stderr at every verbosity.
   void note(std::string_view text);
-  // Lines on stderr, always: what a compiler said.
+  // Writes lines, such as a compiler's log, to stderr at every verbosity.
   void log(std::string_view text);
-  // A message on stderr: warnings and errors always, info with -v, debug with -vv.
+  // Writes a message to stderr: warnings and errors always, info with -v, debug with -vv.
   void message(LogLevel level, std::string_view text);
   void error(const Error& error);
   LogSink log_sink();
 
-  // A line at the bottom of the terminal that messages do not disturb; nothing when stderr is no
+  // Shows a line at the bottom of the terminal, below the messages. Does nothing if stderr is not a
   // terminal.
   void show_status_line(std::string line);
   void clear_status_line();
 
-  // Flushes stdout; an error when anything that was written to it is lost.
+  // Flushes stdout. Returns an error if anything that was written to it was lost.
   Result<void> finish();
 
  private:
@@ -72,8 +72,8 @@ class Console {
   std::string status_line_;
 };
 
-// Has nothing read from, and nothing written to, the standard streams that are closed: a file that
-// is opened later would take a stream's number, and a message would be written into it.
+// Opens the null device for each standard stream that is closed. Otherwise a file that is opened
+// later would get the stream's number, and messages would be written into it.
 void occupy_closed_streams();
 
 }  // namespace cubinet::cli

@@ -28,12 +28,13 @@ struct GlobalOptions {
   std::vector<std::string> site_homes = {};  // --site-home; empty: CUBINET_SITE_HOMES
   std::string nvrtc = {};                    // --nvrtc; empty: search
   std::string policy = {};                   // --policy; empty: the home's
-  unsigned jobs = 0;                         // --jobs; 0: as many as the processors and the memory allow
+  unsigned jobs = 0;                         // --jobs; 0: as processors and memory allow
   int verbosity = 0;                         // -v, -vv
   bool json = false;                         // --json
 };
 
-// What a verb works with. Immutable but for what it writes to the console.
+// The environment, options and console that a verb uses. Immutable except for output to the
+// console.
 class Context {
  public:
   Context(const EnvironmentVariables& environment, const GlobalOptions& options, Console& console)
@@ -43,48 +44,50 @@ class Context {
   const EnvironmentVariables& environment() const { return environment_; }
   const std::shared_ptr<FileSystem>& files() const { return files_; }
 
-  // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing
-  // names one. Absolute.
+  // Returns the absolute path of --home, else CUBINET_HOME, else `cubinet` in the user's cache
+  // folder. Returns unavailable if none of them is set.
   Result<std::filesystem::path> home() const;
-  // Where the home's name comes from, for people.
+  // Returns the source of the home's name, for people.
   std::string home_origin() const;
   // Returns " --home FOLDER --site-home FOLDER --nvrtc FILE --policy FILE" as they were given,
   // quoted for a shell. A printed command needs them to name the same homes and compiler.
   std::string given_places() const;
   unsigned jobs() const;
   bool verbose() const { return options_.verbosity > 0; }
-  // Returns these inputs, the files among the bundles, and the homes.
+  // Returns these inputs, the bundle files of `places`, and the homes.
   ProtectedFiles protected_files(std::vector<std::string> inputs, const Places& places = {}) const;
 
-  // The templates of the library and those of these files and folders.
+  // Returns the built-in templates and those of these files and folders.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
   Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
   // Returns the home, opened for reading; nullptr if its folder does not exist, as on a new
   // machine.
   Result<std::shared_ptr<Home>> open_existing_registry() const;
-  // Returns the folder of this home, or the folder that it would have if it is null.
+  // Returns the folder of this home or, if it is null, the folder that it would have.
   Result<std::string> place_of(const Home* home) const;
-  // Returns what the environment and the global options mean; the home is empty where none is
-  // named.
+  // Returns the options that the environment and the global options specify. The home is empty if
+  // none is named.
   SessionOptions session_options() const;
-  // The same with the servers of a line. Reads the password.
+  // Like session_options(), with the servers of a line. Reads the password.
   Result<SessionOptions> session_options(const ServerArguments& servers) const;
-  // The same with the places of a line. invalid_argument for options that contradict each other.
+  // Like session_options(), with the places of a line. Returns invalid_argument for options that
+  // contradict each other.
   Result<SessionOptions> session_options(const Places& places) const;
   // Opens a session with the options and places of a line. Logs a warning if no home is named.
   Result<std::shared_ptr<Session>> session(const Places& places, HomeOptions::Access access) const;
-  // Under the policy that the home or --policy has for it.
+  // Opens a bundle under the policy that the home or --policy has for it.
   Result<std::shared_ptr<Bundle>> open_bundle(const std::string& path) const;
-  // --policy, else the home's policy.json; empty where no home is named either.
+  // Returns --policy, else the home's policy.json. Returns an empty name if no home is named
+  // either.
   std::string policy_file() const;
-  // The home and these places, in this order. A home that cannot be used is a warning: everything
-  // stays in memory then. To read is not to make one: a home that was never made is empty; one that
-  // is there keeps what comes from a server.
+  // Returns the home and these places, in this order. If the home cannot be used, logs a warning,
+  // and builds stay in memory. Reading does not create a home: a home that does not exist counts as
+  // empty, and an existing home keeps content that servers send.
   Result<std::vector<std::shared_ptr<Store>>> stores(const Places& places, HomeOptions::Access access) const;
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
                                            Callback<void(const KernelEvent&)> observer = {},
                                            const Places& places = {}, const TargetPolicy& targets = {}) const;
-  // One that answers questions alone, over these stores.
+  // Returns a Runtime over exactly these stores, for queries.
   Result<std::shared_ptr<Runtime>> runtime_to_ask(std::vector<std::shared_ptr<Store>> stores,
                                                   TemplateCatalog templates, const TargetPolicy& targets = {},
                                                   CompileOptions options = {}) const;
@@ -92,8 +95,8 @@ class Context {
   // Logs a warning if no home is named: builds then stay in memory.
   void warn_without_home() const;
 
-  // Reports the error in the chosen format and gives its exit status, or the one that the verb
-  // knows better.
+  // Reports the error in the chosen format. Returns `status` if it is given, else the exit status
+  // of the error's code.
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:

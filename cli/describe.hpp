@@ -15,21 +15,21 @@
 
 namespace cubinet::cli {
 
-// Values of the library as text for people, and as JSON beside that of session/json.hpp.
+// Values of the library as text for people, and as JSON in addition to that of session/json.hpp.
 std::string describe_origin(
     const CubinRecord& record);  // "compiled here", "added here", "a bundle of version 3"
 
-// A kernel that was loaded: where it came from and what that took.
+// Each describes a loaded kernel: its source and the time that loading took.
 nlohmann::json describe_loaded(const KernelEvent& kernel);
 std::string loaded_lines(const KernelEvent& kernel);
 
-// The command line that builds a kernel.
+// Returns the command line that builds a kernel.
 std::string compile_command(const KernelSpec& spec, SmTarget target);
 
 std::string describe_block(const EntryPoint& entry_point);  // its threads: "256", "16 x 16"
 
-// Lines of columns, each as wide as its widest cell; the last column is not padded. Cells may hold
-// text from outside: control characters are escaped.
+// A table for a terminal. Each column is as wide as its widest cell; the last column is not padded.
+// Control characters in cells are escaped, so cells may hold text from outside.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);

@@ -30,7 +30,7 @@ constexpr OtherKind kOtherKinds[] = {
 };
 
 Result<ImageReport> report_ptx(Bytes image) {
-  // The driver reads up to a NUL, which text that people keep in files does not have.
+  // The driver requires a NUL at the end, which text files do not have.
   if (image.empty() || image.back() != std::byte{0}) image.push_back(std::byte{0});
   CUBINET_TRY_ASSIGN(const PtxInspection inspection, inspect_ptx(image));
   ImageReport report{
@@ -70,7 +70,7 @@ const EntryPoint* entry_of(const CubinRecord* record, const std::string& symbol)
   return entry == record->entry_points.end() ? nullptr : &*entry;
 }
 
-// The C++ name under which a variable was asked for; empty where it was not.
+// Returns the C++ name under which a variable was requested; empty if it was not requested.
 std::string declared_name(const ImageGlobal& global, const CubinRecord* record) {
   if (record == nullptr) return {};
   const auto named = std::find_if(record->globals.begin(), record->globals.end(),
@@ -93,8 +93,8 @@ std::string global_text(const ImageGlobal& global, const CubinRecord* record) {
                      declared.empty() || declared == global.name ? "" : ", " + printable(declared));
 }
 
-// The texts of at least four characters among a note's bytes: ptxas writes its name, version and
-// options so.
+// Returns the texts of at least four characters in the bytes of a note. ptxas writes its name,
+// version and options as such texts.
 std::string texts_in(ByteView bytes) {
   constexpr std::size_t kShortest = 4;
   std::vector<std::string> texts;

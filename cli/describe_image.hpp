@@ -10,21 +10,21 @@
 
 namespace cubinet::cli {
 
-// What the bytes of an image say: machine code or PTX.
+// The contents of an image, which is machine code or PTX.
 struct ImageReport {
   ImageKind kind = ImageKind::cubin;
-  std::string target;       // "sm_90a", "compute_90a", or "sm_100?" where the suffix cannot be told
+  std::string target;       // "sm_90a", "compute_90a", or "sm_100?" if the suffix is unknown
   std::string ptx_version;  // of PTX
   CubinReport content;
-  bool relocatable = false;  // a cubin that is yet to be linked, which no driver loads
+  bool relocatable = false;  // if true, the cubin must be linked before a driver can load it
 };
 
-// corruption for what is damaged, invalid_argument for what is another kind of file, which is
-// named.
+// Returns corruption for a damaged image, and invalid_argument, with the kind of file, for other
+// files.
 Result<ImageReport> report_image(const Bytes& image);
 
-// `record`, where there is one, adds what an image does not state: the specification, dynamic
-// shared memory.
+// Each describes the image. `record` may be null. It adds facts that the image does not state: the
+// specification and the dynamic shared memory.
 nlohmann::json describe(const ImageReport& report, const CubinRecord* record);
 std::string to_text(const ImageReport& report, const CubinRecord* record);
 

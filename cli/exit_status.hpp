@@ -5,8 +5,8 @@
 
 namespace cubinet::cli {
 
-// The tool's exit statuses. A verb that ends by SIGINT is killed by it after it has tidied up, as
-// shells expect.
+// The tool's exit statuses. A verb that is interrupted by SIGINT cleans up and then ends by that
+// signal, as shells expect.
 enum class ExitStatus : int {
   done = 0,
   negative = 1,     // damage was found, or there is no answer
@@ -14,8 +14,8 @@ enum class ExitStatus : int {
   environment = 3,  // no driver, no compiler, home not usable, disk full
 };
 
-// The one table from errors to exit statuses; a verb that knows better says so when it reports the
-// error.
+// Returns the exit status for an error code. A verb that needs another status passes it to
+// Context::fail.
 ExitStatus exit_status_of(ErrorCode code);
 
 }  // namespace cubinet::cli

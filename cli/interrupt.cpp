@@ -7,13 +7,14 @@
 namespace cubinet::cli {
 namespace {
 
-// A background job of a shell ignores SIGINT, and is to go on doing so.
+// Returns whether the process ignores the signal. A background job of a shell ignores SIGINT and
+// must continue to do so.
 bool ignored(int signal) {
   struct sigaction current = {};
   return ::sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
 }
 
-// Whatever handler a library has put there.
+// Ends the process by the signal, even if a library has installed a handler.
 [[noreturn]] void end_by(int signal) {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -23,7 +24,7 @@ bool ignored(int signal) {
   ::sigaddset(&one, signal);
   ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
   ::raise(signal);
-  std::_Exit(128 + signal);  // as a shell would say it
+  std::_Exit(128 + signal);  // the status that a shell reports for the signal
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ InterruptGuard::InterruptGuard(First first) : first_(first), ignored_{ignored(SI
   try {
     taker_ = std::thread([this] { take_signals(); });
   } catch (const std::system_error&) {
-    // The system gives no thread: signals act as they would without a guard.
+    // No thread could be started. Signals then act as they would without a guard.
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
 }
@@ -44,7 +45,7 @@ InterruptGuard::InterruptGuard(First first) : first_(first), ignored_{ignored(SI
 InterruptGuard::~InterruptGuard() {
   if (!taker_.joinable()) return;
   stopping_ = true;
-  // Sent to the thread alone, and blocked there: it only wakes it.
+  // The signal goes to this thread only, where it is blocked, so that it just wakes sigwait().
   ::pthread_kill(taker_.native_handle(), SIGINT);
   taker_.join();
   ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);

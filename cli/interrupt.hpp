@@ -7,14 +7,15 @@
 
 namespace cubinet::cli {
 
-// While one lives, the first SIGINT or SIGTERM is remembered instead of ending the process, so that
-// what is finished can be kept; the second one ends it at once. With First::ends the first one
-// does. At most one at a time.
+// A guard that records the first SIGINT or SIGTERM while it exists, instead of ending the process,
+// so that finished work can be kept. The second signal ends the process at once. With First::ends
+// the first one does. At most one guard may exist at a time.
 //
-// The signals are blocked and taken by a thread, not by a handler: NVRTC puts handlers of its own
-// in the place of ours, which call exit(), while a process compiles for the first time. Threads
-// have to be started while the guard lives, those of NVRTC and the driver included, so that they
-// block the signals too. A process started meanwhile would inherit that; nothing here starts one.
+// The signals are blocked, and a thread takes them. A handler would not work: during the first
+// compilation of a process NVRTC replaces our handlers with its own, which call exit(). All
+// threads, including those of NVRTC and the driver, must be started while the guard exists, so that
+// they block the signals too. A child process would inherit the blocked signals; nothing here
+// starts one.
 class InterruptGuard {
  public:
   enum class First { remembered, ends };
@@ -24,8 +25,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   bool requested() const { return received_.load() != 0; }
-  // Ends the process by the signal that was remembered: a shell or a service manager that waits for
-  // the process then knows that it was interrupted, which an exit status would hide.
+  // Ends the process by the recorded signal. A shell or a service manager that waits for the
+  // process then sees the interruption, which an exit status would hide.
   [[noreturn]] void end_process() const;
 
  private:

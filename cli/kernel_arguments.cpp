@@ -133,14 +133,14 @@ Result<std::shared_ptr<const Kernel>> resolve_kernel(Runtime& runtime, const std
     error.remedy += "; " + held.error().remedy;
     return error;
   }
-  error.code = ErrorCode::invalid_argument;  // parameters are a template's
+  error.code = ErrorCode::invalid_argument;  // only templates have parameters
   error.remedy += "; without a template a kernel is named by its key or function, and takes no -p";
   return error;
 }
 
 namespace {
 
-// Blanks for all that is in a comment or a literal.
+// Returns the text with blanks in place of comments and string literals.
 std::string code_of(std::string_view text) {
   std::string code(text);
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -163,7 +163,8 @@ std::string code_of(std::string_view text) {
   return code;
 }
 
-// 0: the word does not stand there; 2: with a parenthesis behind it, as a function has.
+// Returns 0 if the code does not contain the word, 2 if a parenthesis follows it, as in a function,
+// and 1 otherwise.
 int nearness(std::string_view code, std::string_view word) {
   int best = 0;
   for (std::size_t at = code.find(word); at != std::string_view::npos; at = code.find(word, at + 1)) {
@@ -182,8 +183,8 @@ std::string folder_of(const std::filesystem::path& file) {
   return std::filesystem::absolute(file, unknown).parent_path().string();
 }
 
-// The program of --source: it is called as the file is, without its folder. Those behind the first
-// are linked with it.
+// Reads the program of --source. Its name is the file's name without folder and extension. Further
+// files are linked with it.
 Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arguments,
                                    const CompileOptions& options) {
   std::vector<SourceProgram> programs;
@@ -213,7 +214,7 @@ Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arg
   return program;
 }
 
-// A file in the place of a template's name is meant as one.
+// If the name of the template is a file, changes the remedy to explain how to compile a file.
 Error no_template(Error error, const std::string& name) {
   std::error_code unknown;
   if (std::filesystem::is_regular_file(name, unknown))
@@ -246,7 +247,7 @@ Result<void> check_subject(const KernelArguments& arguments) {
 }  // namespace
 
 std::size_t source_of_kernel(std::string_view expression, const std::vector<SourceProgram>& programs) {
-  // "my::axpy<float, 4>" is a kernel called "axpy".
+  // The kernel "my::axpy<float, 4>" is the function "axpy".
   std::string_view word = expression.substr(0, expression.find_first_of("<("));
   if (const std::size_t colon = word.rfind(':'); colon != std::string_view::npos)
     word.remove_prefix(colon + 1);

@@ -16,10 +16,9 @@
 
 namespace cubinet::cli {
 
-// [--template-file FILE …] [-I FOLDER …] [-L FOLDER …] [-D NAME[=VALUE] …] [--flag FLAG …]:
-// templates of the user's own, where their headers and device libraries are found, and what else is
-// said to the compiler. Every verb that compiles, or tells what a compilation would give, takes
-// them.
+// [--template-file FILE …] [-I FOLDER …] [-L FOLDER …] [-D NAME[=VALUE] …] [--flag FLAG …]: the
+// user's own templates, the folders of their headers and device libraries, and further compiler
+// options. Every verb that compiles, or reports the result of a compilation, has these options.
 struct TemplateSources {
   std::vector<std::string> template_files;
   std::vector<std::string> include_directories;
@@ -28,12 +27,13 @@ struct TemplateSources {
   std::vector<std::string> flags;
   bool no_quotes = false;
 
-  // As the line would be written: " --template-file FILE -I FOLDER -D NAME", quoted for a shell.
+  // Returns the options as a part of a command line: " --template-file FILE -I FOLDER -D NAME",
+  // quoted for a shell.
   std::string to_arguments() const;
 };
 
-// TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources, as several verbs take
-// them.
+// TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources: the arguments of verbs
+// that take a kernel.
 struct KernelArguments {
   std::string template_name;
   std::vector<std::string> source_files;  // instead: --source FILE … [--name EXPRESSION …] [--library NAME …]
@@ -53,28 +53,29 @@ void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments);
 
 Result<CompileOptions> compile_options(const TemplateSources& sources);
 
-// A complete, checked specification and the targets it is wanted for; each of them can launch it.
+// A complete, checked specification and the requested targets. Each target can launch it.
 struct ResolvedKernel {
   std::shared_ptr<const KernelTemplate> kernel_template;
-  std::optional<SourceProgram> program;  // without a declaration: what the template was made of
+  std::optional<SourceProgram> program;  // the source of a template without a declaration
   KernelSpec spec;
   CompileOptions options;
   std::vector<ImageTarget> targets;
 };
 
-// "name=value" pairs as the template types them: not resolved yet.
+// Parses "name=value" pairs with the template's types. The result is not resolved yet.
 Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
                                     const std::vector<std::string>& assignments);
 
-// KERNEL as people name it: a template, by its parameters; otherwise a kernel that some store
-// holds, by key or by the name of a function.
+// Returns the kernel with this name: a template with its parameters, else a kernel of a store by
+// its key or the name of a function.
 Result<std::shared_ptr<const Kernel>> resolve_kernel(Runtime& runtime, const std::string& subject,
                                                      const std::vector<std::string>& parameters);
-// Which of these programs a kernel is a part of: the one in whose text its name stands, as that of
-// a function if it can be, comments aside; the first where it stands in none.
+// Returns the index of the program that contains a kernel: the one whose code has the kernel's
+// name, preferably as a function. Comments are ignored. Returns 0 if no program has it.
 std::size_t source_of_kernel(std::string_view expression, const std::vector<SourceProgram>& programs);
 
-// `files`: where --source is read from. Every error it gives is wrong input, whatever its code.
+// Resolves the kernel of the arguments. Reads --source from `files`. Every error is a usage error,
+// whatever its code.
 Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& catalog,
                                       const KernelArguments& arguments);
 

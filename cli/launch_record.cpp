@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t kFirstAddress = 0x100000000000;
 constexpr std::uint64_t kAddressStep = std::uint64_t{1} << 36U;
-constexpr std::uint64_t kCounterRoom = std::uint64_t{8} << 20U;  // of the one workspace of the records
+constexpr std::uint64_t kCounterRoom = std::uint64_t{8}
+                                       << 20U;  // bytes for counters in the recorded workspace
 constexpr std::uint64_t kWorkspace = 5;
 
 // A tensor, its name and the number of its buffer in the records.
@@ -77,7 +78,7 @@ Result<void> set_address(AttentionTensors& tensors, const std::string& text) {
   return {};
 }
 
-// Of a pool that has just the pages of all sequences.
+// Returns the size of a pool that has exactly the pages of all sequences.
 std::uint64_t pool_bytes(const AttentionProblem& problem) {
   const std::uint64_t columns = std::max(problem.head_dim_qk, problem.head_dim_v);
   const std::uint64_t pages = std::uint64_t{problem.batch} * problem.pages_per_sequence();
@@ -123,7 +124,7 @@ Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
   AttentionTensors tensors;
   for (const NamedBuffer& buffer : kBuffers)
     (tensors.*(buffer.tensor)).address = kFirstAddress + buffer.number * kAddressStep;
-  // Of sequences side by side there is room for all that they may have.
+  // Tensors without pages have room for the longest possible sequences.
   tensors.q.bytes = kAddressStep;
   tensors.k.bytes = problem.layout == QkvLayout::paged_kv ? pool_bytes(problem) : kAddressStep;
   tensors.v.bytes = tensors.k.bytes;

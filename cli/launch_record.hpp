@@ -11,14 +11,15 @@
 
 namespace cubinet::cli {
 
-// Tensors of a plan's problem, contiguous, at addresses that nothing lies at: those of the recorded
-// launches (tests/attention/goldens/README.md), or as `addresses` say ("k=0x7f0000000000").
-// invalid_argument for a name or number that is none.
+// Returns contiguous tensors for a plan's problem at unused addresses: those of the recorded
+// launches (tests/attention/goldens/README.md), or those in `addresses` ("k=0x7f0000000000").
+// Returns invalid_argument for an unknown name or a wrong number.
 Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
                                          const std::vector<std::string>& addresses);
 
-// What run() would hand to the driver: the plan's launches with their arguments, tensor maps zero
-// in them, and what these maps are encoded from. REQUIRES: plan.launchable().
+// Returns the data that run() would pass to the driver: the plan's launches with their arguments,
+// and the inputs from which tensor maps are encoded. The tensor maps in the arguments are zero.
+// REQUIRES: plan.launchable().
 nlohmann::json launch_record(const AttentionPlan& plan, const AttentionTensors& tensors);
 
 }  // namespace cubinet::cli

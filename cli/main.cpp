@@ -29,14 +29,15 @@ namespace {
 
 int main(int argc, char** argv) {
   cubinet::cli::occupy_closed_streams();
-  // A write beyond `ulimit -f` fails as one to a full disk does, and is told, instead of ending the
-  // process.
+  // Ignores SIGXFSZ, so that a write beyond `ulimit -f` returns an error, like a write to a full
+  // disk, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(report_terminate);
   try {
     return cubinet::cli::run(argc, argv, cubinet::EnvironmentVariables(environ));
   } catch (...) {
-    // `run` reports every exception it meets; what arrives here failed while reporting.
+    // run() reports every exception. An exception that arrives here was thrown by the report
+    // itself.
     std::fputs("cubinet: error: internal error: out of memory\n", stderr);
     return 1;
   }

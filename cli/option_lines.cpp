@@ -14,7 +14,7 @@
 namespace cubinet::cli {
 namespace {
 
-// The values of "8,16" or "--batch=8,16", each as a word of its own.
+// Returns the values of "8,16" or "--batch=8,16", each as one word.
 std::vector<std::string> values_of(const std::string& word) {
   const std::size_t begin = word.starts_with('-') ? word.find('=') + 1 : 0;
   if (word.starts_with('-') && begin == 0) return {word};
@@ -48,7 +48,7 @@ Result<std::vector<OptionLine>> parse_option_lines(std::string_view text, const 
     std::istringstream words(line);
     std::vector<OptionLine> products(1);
     products.front().where = fmt::format("'{}', line {}", file, number);
-    if (line.find('\0') != std::string::npos)  // it would end every message that quotes the line
+    if (line.find('\0') != std::string::npos)  // a NUL would end every message that quotes the line
       return Error{ErrorCode::invalid_argument, products.front().where + " has a NUL byte",
                    "write it as text"};
     for (std::string word; words >> word;) {
@@ -77,7 +77,7 @@ Result<std::vector<OptionLine>> parse_option_lines(std::string_view text, const 
 Result<void> parse_options(CLI::App& options, const OptionLine& line) {
   options.set_help_flag();
   std::vector<std::string> words = line.words;
-  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  std::reverse(words.begin(), words.end());  // CLI11 reads them from the back
   try {
     options.parse(std::move(words));
   } catch (const CLI::ParseError& error) {

@@ -12,7 +12,7 @@
 
 namespace cubinet::cli {
 
-// Options as one writes them after a verb, of a line of a file.
+// The options of one line of a file, written as after a verb.
 struct OptionLine {
   std::string where;  // "'FILE', line 3"
   std::vector<std::string> words;
@@ -20,15 +20,16 @@ struct OptionLine {
   std::string text() const;
 };
 
-// The lines of a file; without those that are blank or begin with '#'. Words hold no blanks. A
-// list, 8,16, stands for each of its values, and a line for the product of its lists, the last one
-// changing fastest. invalid_argument where that is more than kMaximumOptionLines, or nothing is
-// left.
+// Parses the lines of a file. Skips lines that are blank or begin with '#'. Words contain no
+// blanks. A list such as 8,16 expands to each of its values. A line with several lists expands to
+// their product; the last list changes fastest. Returns invalid_argument if the file expands to
+// more than kMaximumOptionLines or to nothing.
 inline constexpr std::size_t kMaximumOptionLines = 10'000;
 inline constexpr std::uint64_t kMaximumOptionFile = std::uint64_t{1} << 20;  // bytes of such a file
 Result<std::vector<OptionLine>> parse_option_lines(std::string_view text, const std::string& file);
 
-// Has `options` parse the line. invalid_argument says where, and what is no option.
+// Parses the line with `options`. The message of invalid_argument has the line's location and the
+// word that is not an option.
 Result<void> parse_options(CLI::App& options, const OptionLine& line);
 
 }  // namespace cubinet::cli

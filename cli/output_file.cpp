@@ -12,15 +12,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What temporary_path_beside() adds to a name: dots, three numbers of 32 bits, "tmp".
+// The length of the suffix that temporary_path_beside() adds to a name: dots, three 32-bit numbers
+// and "tmp".
 constexpr std::size_t kTemporaryNameBytes = 38;
-constexpr int kMostLinks = 40;  // as the kernel
+constexpr int kMostLinks = 40;  // the limit of the Linux kernel
 
 Error refused(const std::string& name, const std::string& reason, std::string remedy = {}) {
   return Error{ErrorCode::invalid_argument, "cannot write '" + name + "': " + reason, std::move(remedy)};
 }
 
-// Without symbolic links, the last one included when what it names is not there.
+// Returns the path with all symbolic links resolved, even a last one whose target does not exist.
 Result<fs::path> real_path(const std::string& name) {
   std::error_code failure;
   fs::path path = fs::absolute(name, failure);
@@ -63,7 +64,7 @@ Result<void> check_kept(FileSystem& files, const std::string& name, const fs::pa
 Result<bool> lies_in(FileSystem& files, const fs::path& path, const fs::path& folder) {
   std::error_code unknown;
   const fs::path real = fs::canonical(folder, unknown);
-  if (unknown) return false;  // it is not there
+  if (unknown) return false;  // the folder does not exist
   CUBINET_TRY_ASSIGN(const auto wanted, files.status(real));
   for (fs::path parent = path.parent_path(); wanted; parent = parent.parent_path()) {
     CUBINET_TRY_ASSIGN(const auto status, files.status(parent));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaximumPassword = 4096;
 
-// Without stdio, whose buffer would keep a copy.
+// Reads stdin without stdio, because a stdio buffer would keep a copy of the password.
 Result<SecretBytes> read_stdin() {
   SecretBytes room{Bytes(kMaximumPassword + 1)};
   std::size_t done = 0;

@@ -12,14 +12,15 @@
 
 namespace cubinet::cli {
 
-// --password-file FILE: never a word of the line, which every user of the machine can read.
+// Adds --password-file FILE. A password is never an argument, because every user of the machine can
+// read the command line.
 void add_password_file(CLI::App& verb, std::string& file);
 
-// The first line of the file, or of stdin for "-"; nullopt for an empty name. invalid_argument for
-// an empty line, and for more than 4096 bytes.
+// Returns the first line of the file, or of stdin for "-"; nullopt for an empty name. Returns
+// invalid_argument for an empty line and for more than 4096 bytes.
 Result<std::optional<SecretBytes>> read_password(FileSystem& files, const std::string& file);
 
-// The secret key of a file, with the password of another one where that is named.
+// Reads the secret key of a file. The password is in `password_file`, if that is not empty.
 Result<SecretKey> read_secret_key(FileSystem& files, const std::string& file,
                                   const std::string& password_file);
 

@@ -6,7 +6,7 @@
 
 namespace cubinet::cli {
 
-// How servers are asked, as a line says it.
+// The options that configure access to servers.
 struct ServerArguments {
   std::vector<std::string> plain_http;
   std::string authorities;
@@ -18,12 +18,12 @@ struct ServerArguments {
   bool offline = false;
 };
 
-// Where a line has a verb look beside the home.
+// The stores that a line names in addition to the home.
 struct Places {
   std::vector<std::string> bundles;  // files, and references to servers
   std::string cache;                 // of builds, a URL; empty: none
-  std::string cache_key;  // the file of the secret key that signs what is written there; empty: nothing is
-  std::string cache_key_password;  // the file with that key's password; empty: it has none
+  std::string cache_key;             // the file of the secret key that signs entries; empty: none are written
+  std::string cache_key_password;    // the file with that key's password; empty: no password
   ServerArguments server;
 };
 

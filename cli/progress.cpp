@@ -58,7 +58,7 @@ void Progress::draw() {
     const double left = elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_);
     line += fmt::format(", about {:.0f} s left", left);
   }
-  // A line that wraps could not be erased again.
+  // A line that wraps could not be erased.
   line.resize(std::min(line.size(), terminal_width() - 1));
   console_.show_status_line(std::move(line));
 }

@@ -11,9 +11,9 @@
 
 namespace cubinet::cli {
 
-// How far a list of items of work is: a bar at the bottom of a terminal, elsewhere plain lines, one
-// a second at most beside the first and the last, or with -v one a item; both on stderr.
-// Thread-safe.
+// Shows on stderr the progress of a list of work items. On a terminal, draws a bar at the bottom.
+// Elsewhere, writes plain lines: the first, the last, and at most one a second, or with -v one for
+// each item. Thread-safe.
 class Progress {
  public:
   Progress(Console& console, std::size_t total);

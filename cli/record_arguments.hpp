@@ -28,7 +28,7 @@ struct RecordArguments {
 void add_record_arguments(CLI::App& verb, RecordArguments& arguments);    // --template, --target, --key
 void add_function_arguments(CLI::App& verb, RecordArguments& arguments);  // --function, --types
 
-// Returns the filter; invalid_argument for a target, key or data type that does not exist.
+// Returns the filter. Returns invalid_argument for a target, key or data type that does not exist.
 Result<RecordFilter> record_filter_of(const RecordArguments& arguments);
 // Returns the records that pass, in their order.
 Result<CubinRecords> select_records(const RecordArguments& arguments, CubinRecords records);

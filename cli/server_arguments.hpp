@@ -9,17 +9,17 @@
 
 namespace cubinet::cli {
 
-// --plain-http, --ca, --cert, --cert-key, --user, --password-file, --endpoint and --offline.
+// Adds --plain-http, --ca, --cert, --cert-key, --user, --password-file, --endpoint and --offline.
 void add_server_options(CLI::App& verb, ServerArguments& options);
-// --bundle, and how it is asked for where that is a server.
+// Adds --bundle and the options for a bundle on a server.
 void add_places(CLI::App& verb, Places& places);
 
-// --cache; with how its entries are signed, of verbs that compile.
+// Adds --cache. For verbs that compile, the second function also adds the options for signing
+// entries.
 void add_cache(CLI::App& verb, Places& places);
 void add_written_cache(CLI::App& verb, Places& places);
 
-// Returns how servers are contacted: what the line says, else what the environment says. Reads the
-// password.
+// Returns the access to servers that the line specifies, else the environment. Reads the password.
 Result<ServerAccess> server_access(const Context& context, const ServerArguments& arguments);
 
 }  // namespace cubinet::cli

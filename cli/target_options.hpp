@@ -11,8 +11,8 @@
 
 namespace cubinet::cli {
 
-// --prefer family --forbid TARGET[,…] --pin TARGET, as the verbs that choose between targets take
-// them.
+// --prefer family --forbid TARGET[,…] --pin TARGET, the options of verbs that choose between
+// targets.
 struct TargetOptions {
   std::string prefer;
   std::vector<std::string> forbid;
@@ -21,10 +21,11 @@ struct TargetOptions {
 
 void add_target_options(CLI::App& verb, TargetOptions& options);
 
-// invalid_argument for an unknown target, and for a target that is both pinned and forbidden.
+// Returns invalid_argument for an unknown target, and for a target that is both pinned and
+// forbidden.
 Result<TargetPolicy> parse_target_policy(const TargetOptions& options);
 
-// {"prefer_family", "forbidden", "pinned"}, the last null when there is none.
+// Returns {"prefer_family", "forbidden", "pinned"}. "pinned" is null if there is none.
 nlohmann::json describe(const TargetPolicy& policy);
 
 }  // namespace cubinet::cli

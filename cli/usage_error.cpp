@@ -55,10 +55,9 @@ bool is_spelled_as_compiler_flag(std::string_view name) {
   return long_after_one_dash || name.find('_') != std::string_view::npos;
 }
 
-// Returns the text behind `--flag=` that gives NVRTC the flag `word`, of which `next` may be the
-// value.
+// Returns the value for `--flag=` that gives NVRTC the flag `word`. `next` may be the flag's value.
 Result<std::string> as_compiler_flag(const std::string& word, const std::optional<std::string>& next) {
-  // NVRTC has no -O3; ptxas, which optimises, has.
+  // NVRTC has no -O3. ptxas, which optimises, has it.
   if (word.size() == 3 && word.starts_with("-O") && word[2] >= '0' && word[2] <= '9')
     return "-Xptxas=" + word;
   const auto alone = parse_compiler_flags(std::array{word});
@@ -68,8 +67,8 @@ Result<std::string> as_compiler_flag(const std::string& word, const std::optiona
   return alone.error();
 }
 
-// Returns the remedy for the unknown option `word`, which `next` follows on the line if that is
-// unexpected too.
+// Returns the remedy for the unknown option `word`. `next` is the word that follows it on the line,
+// if that is unexpected too.
 std::string unknown_option_remedy(const CLI::App& verb, const std::string& word,
                                   const std::optional<std::string>& next) {
   const std::string name = word.substr(0, word.find('='));

@@ -26,7 +26,7 @@ OptionEntry entry_of(const CLI::Option& option) {
     entry.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames())
     entry.names.push_back("--" + name);
-  // CLI11 writes "TYPE:{a,b}" for a value that is one of a set.
+  // CLI11 writes "TYPE:{a,b}" for a value from a fixed set.
   const std::string type = option.get_type_name();
   const std::size_t brace = type.find('{');
   if (brace != std::string::npos) entry.choices = words_in_braces(std::string_view(type).substr(brace));

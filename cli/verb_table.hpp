@@ -30,8 +30,8 @@ struct VerbEntry {
   std::vector<std::string> verbs = {};      // the next word
 };
 
-// The verbs and options of the tool as data. Completions and the manual page are written from it,
-// so that they have what the help has.
+// The verbs and options of the tool as data. Completions and the manual page are generated from it,
+// so that they agree with the help.
 struct VerbTable {
   std::vector<OptionEntry> common;  // the options of every verb
   std::vector<VerbEntry> verbs;     // in the order of the help, the tool itself first

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every third-party library, found in one place. Names that modules use in PRIVATE_LIBRARIES:
+# Finds every third-party library. Modules use these names in PRIVATE_LIBRARIES:
 #
-#   OpenSSL::Crypto  SQLite::SQLite3  xxHash::xxhash  zstd::libzstd  Threads::Threads     linked
-#   fmt::fmt-header-only  nlohmann_json::nlohmann_json  CLI11::CLI11  cubinet::cuda_headers headers alone
-#   doctest::doctest                                                                      tests
+#   linked        OpenSSL::Crypto  SQLite::SQLite3  xxHash::xxhash  zstd::libzstd  Threads::Threads
+#   headers only  fmt::fmt-header-only  nlohmann_json::nlohmann_json  CLI11::CLI11
+#                 cubinet::cuda_headers
+#   for tests     doctest::doctest
 #
-# With CUBINET_PORTABLE the linked ones are static archives.
+# If CUBINET_PORTABLE is set, the linked libraries are static archives.
 
 include_guard(GLOBAL)
 

@@ -2,7 +2,8 @@
 // Decodes three tokens of four sequences (Llama-3-8B's heads) over a paged KV cache: plans and
 // binds attention once, captures it in a CUDA graph and replays that while the sequences grow. All
 // queries are zero, so each output row is the mean of V.
-//   example_attention_decode [HOME [CUDA]]     CUDA: a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels
+//   example_attention_decode [HOME [CUDA]]
+// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels.
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/session.hpp>
 

@@ -133,8 +133,8 @@ class ClosureBuilder {
 
   bool is_of_toolkit(std::optional<std::size_t> root) const { return root && *root >= first_of_toolkit_; }
 
-  // Returns whether the stand-ins of standard headers are hidden from an #include. CCCL goes on
-  // without them, and what the toolkit includes for a host compiler alone is not worth reading.
+  // Returns whether the stand-ins of standard headers are hidden from an #include. CCCL works
+  // without them, and headers that the toolkit includes only for a host compiler need not be read.
   bool has_no_stand_ins(const HeaderReference& reference, const File& file) const {
     if (reference.asks) return true;
     return is_of_toolkit(file.root) && (reference.host_only || is_of_cccl(file.name));

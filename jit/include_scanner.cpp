@@ -125,8 +125,8 @@ std::string_view macro_asked_for(std::string_view text) {
   return text;
 }
 
-// Reads a condition of #if. Recognises a conjunction with !defined(__CUDACC_RTC__), and
-// defined(__CUDACC_RTC__) alone; says nothing of any other.
+// Reads a condition of #if. Recognises a conjunction with !defined(__CUDACC_RTC__), and a bare
+// defined(__CUDACC_RTC__). Returns no group for any other condition.
 HostGroup host_group_of(std::string condition) {
   std::erase_if(condition, [](char c) { return is_blank(c); });
   if (condition.find("||") != std::string::npos || condition.find('?') != std::string::npos) return {};

@@ -7,23 +7,25 @@
 #   fuzz   runs every fuzz target EXECUTIONS times (default 10000000) from its corpus, under
 #          AddressSanitizer and UndefinedBehaviorSanitizer: cmake --preset fuzz &&
 #          cmake --build --preset fuzz, on any Linux with Clang 14
-#   bytes  changes every byte of an entry, of a bundle's root, pages and frames, of a signature and of
-#          the index, truncates each at every length, and loses each page of the index: at least
-#          1000000 mutants; and changes every byte or bit of adopted entries, of a published folder's
-#          lists and of declarations
+#   bytes  changes every byte of an entry, of a bundle's root, pages and frames, of a signature and
+#          of the index, truncates each at every length, and loses each page of the index: at least
+#          1000000 mutants. Also changes every byte or bit of adopted entries, of a published
+#          folder's lists and of declarations.
 #   power  cuts the power at every change of a home's files, several times: at least 1000 cuts
-#   kills  ends a process at every step of publish, import and gc, and kills the tool at random times:
-#          10000 kills
-#   faults fails every call of files, SQLite and libcurl, and every allocation, once and permanently,
-#          and fails random calls: at least 100000 faults
-#   herd   requests 8 kernels from 64 processes of 8 threads at once, 1000 times; a build takes 200 ms
+#   kills  ends a process at every step of publish, import and gc, and kills the tool at random
+#          times: 10000 kills
+#   faults fails every call of files, SQLite and libcurl, and every allocation, once and
+#          permanently, and fails random calls: at least 100000 faults
+#   herd   requests 8 kernels from 64 processes of 8 threads at once, 1000 times; a build takes
+#          200 ms
 #   fleet  runs 4000 clients through a proxy that damages two answers of five, with a dead mirror;
 #          needs nginx
 #   device compiles every specification of device code that the tests name; scripts/test.sh compiles
 #          a third of each kind
-#   RESULTS  a folder, default build/campaign; JOBS: default the number of processors
+#   RESULTS  a folder, default build/campaign
+#   JOBS     default the number of processors
 #   TREE     the tree with the other parts' tests, default build/dev (scripts/test.sh dev)
-# The last line of a part states what was done and found. Exits with 0 if nothing was found.
+# The last line of a part states its work and its findings. Exits with 0 if nothing was found.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"

@@ -78,7 +78,7 @@ Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found) {
     if (store->description().kind != StoreKind::home || !store->description().writable) continue;
     const auto home = std::dynamic_pointer_cast<WritableStore>(store);
     if (home == nullptr) continue;
-    CUBINET_TRY(home->publish(found.cubin));  // one that is there and whole is left as it is
+    CUBINET_TRY(home->publish(found.cubin));  // an existing undamaged build is not changed
     return true;
   }
   return false;

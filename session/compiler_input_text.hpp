@@ -11,8 +11,8 @@
 
 namespace cubinet {
 
-// Returns what a compiler is given for one target, as JSON and as lines for people. Lines may hold
-// text from outside.
+// Each describes the input of a compiler for one target, as JSON or as lines for people. Lines may
+// hold text from outside.
 nlohmann::json describe(const CompilerInput& input, std::string_view compiler, std::string_view target);
 std::vector<std::string> to_lines(const CompilerInput& input, std::string_view compiler,
                                   std::string_view target);

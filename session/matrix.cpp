@@ -123,7 +123,7 @@ Result<std::uint64_t> count_combinations(const std::vector<MatrixElement>& eleme
   return total;
 }
 
-// Every choice of one value a parameter; the last parameter changes fastest.
+// Returns every combination of one value per parameter. The last parameter changes fastest.
 std::vector<KernelSpec> combinations(const MatrixElement& element) {
   std::vector<KernelSpec> specs(1);
   specs.front().name = element.template_name;

@@ -64,8 +64,8 @@ class HeaderChoice {
   std::vector<UnservedProblem> unserved_;
 };
 
-// Returns the targets that the device can use, less those that are not among `named`, if there are
-// any.
+// Returns the targets that the device can use. If `named` is not empty, returns only those that are
+// in it.
 Result<std::vector<SmTarget>> targets_for(ComputeCapability device, const std::vector<SmTarget>& named) {
   std::vector<SmTarget> targets;
   for (const ImageTarget target : targets_wanted(device, {}))

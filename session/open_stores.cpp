@@ -29,7 +29,7 @@ bool exists(const std::string& folder) {
   return !folder.empty() && fs::exists(folder, unknown);
 }
 
-// Opens the home to read it. A home that does not exist yet is an empty one.
+// Opens the home for reading. A home that does not exist yet counts as empty.
 std::shared_ptr<Home> home_to_read(const SessionOptions& options) {
   auto opened = open_home(options, HomeOptions::Access::read_only);
   if (opened) return *std::move(opened);

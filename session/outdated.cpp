@@ -14,8 +14,8 @@
 namespace cubinet {
 namespace {
 
-// Opens the home if there is one. A home that only others may write is compared too; nothing is
-// kept in it.
+// Opens the home if there is one. A home without write access is compared too, but nothing is kept
+// in it.
 Result<std::shared_ptr<Home>> open_home_to_compare(const SessionOptions& session) {
   std::error_code unknown;
   if (session.home.empty() || !std::filesystem::exists(session.home, unknown)) return std::shared_ptr<Home>();
@@ -70,7 +70,7 @@ Result<void> compare_channel(const SessionOptions& session, const std::shared_pt
   return {};
 }
 
-// Compares a file with the newest of these channels that has the name which its root states.
+// Compares a file with a channel: the newest one, among these, whose name the file's root states.
 Result<Comparison> compare_file(const SessionOptions& session, const std::string& file,
                                 const std::vector<Comparison>& channels) {
   CUBINET_TRY_ASSIGN(const auto bundle, open_bundle_file(session, file));

@@ -25,8 +25,8 @@ PrebuildResult::Kernel kernel_of(const MatrixKernel& kernel) {
   return {kernel.given, kernel.target};
 }
 
-// Refuses the targets that the compiler does not build for. Without a compiler nothing is refused:
-// a store may have the builds.
+// Refuses the targets that the compiler does not build for. Without a compiler no target is
+// refused, because a store may have the builds.
 void refuse_unknown_targets(Runtime& runtime, MatrixExpansion& expansion) {
   const auto compiler = runtime.compiler();
   if (!compiler) return;
@@ -58,7 +58,7 @@ void add_builds(std::vector<MatrixKernel>& kernels, std::vector<NeededBuild> bui
   }
 }
 
-// Builds kernels from several threads and collects what became of them.
+// Builds kernels on several threads and collects the outcomes.
 class BuildRun {
  public:
   BuildRun(Runtime& runtime, const std::vector<MatrixKernel>& kernels, const PrebuildOptions& options)
@@ -72,7 +72,7 @@ class BuildRun {
  private:
   struct Outcome {
     std::optional<FoundCubin> found;
-    std::optional<Error> error;  // there is no build
+    std::optional<Error> error;  // why there is no build
     std::optional<Error> not_kept;
     bool kept = false;  // in the home
   };
@@ -183,7 +183,7 @@ std::optional<Error> error_of(const PrebuildOptions& options, const PrebuildResu
   return error;
 }
 
-// Stops a prebuild whose combinations are refused, unless the rest is to be built.
+// Fails if combinations are refused, unless the options ask to build the rest.
 bool stops_at_refusals(const PrebuildOptions& options, const MatrixExpansion& expansion,
                        PrebuildResult& result) {
   if (expansion.refused.empty() || options.skip_refused) return false;
@@ -232,10 +232,11 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, load_catalog(*posix_file_system(), session.template_files));
   CUBINET_TRY_ASSIGN(MatrixExpansion expansion, read_matrix(session, options, catalog));
   CUBINET_TRY(check_bundle_options(options.bundle));
-  // A refusal of a template needs no compiler.
+  // Templates refuse combinations without a compiler.
   if (stops_at_refusals(options, expansion, result)) return result;
   const bool nothing = expansion.kernels.empty() && options.request.problems.empty();
-  // The parts are taken before the compiler refuses targets: they are the same for every compiler.
+  // The shard is taken before the compiler refuses targets, so that the shards are the same for
+  // every compiler.
   expansion.kernels = take_shard(std::move(expansion.kernels), options.shard);
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(session));
   CUBINET_TRY_ASSIGN(const auto runtime, make_runtime(session, std::move(opened.stores), std::move(catalog)));
@@ -245,7 +246,7 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   add_builds(expansion.kernels, std::move(needed.builds));
   result.refused = std::move(expansion.refused);
   result.unserved = std::move(needed.unserved);
-  // A part of a small matrix may be empty.
+  // A shard of a small matrix may be empty.
   if (nothing || (expansion.kernels.empty() && options.shard.count == 1)) return nothing_to_build(result);
   const unsigned jobs = jobs_within(options.jobs == 0 ? default_jobs() : options.jobs, options.memory);
   log(session.log, LogLevel::info,

@@ -15,7 +15,7 @@
 namespace cubinet {
 namespace {
 
-// Opens the home that keeps what is fetched. It is created only if kernels are imported into it.
+// Opens the home that keeps fetched content. It is created only if kernels are imported into it.
 Result<std::shared_ptr<Home>> open_home_to_pull(const SessionOptions& session, const PullOptions& options) {
   const bool needed = options.output.empty() && !options.dry_run;
   std::error_code unknown;
@@ -30,7 +30,7 @@ Result<std::shared_ptr<Home>> open_home_to_pull(const SessionOptions& session, c
 // The kernels to pull and the parts of the bundle that hold them.
 struct PulledPart {
   CubinRecords chosen;
-  CubinRecords records;  // of these, those that the home does not have
+  CubinRecords records;  // the kernels that the home does not have
   std::vector<BytePart> frames;
 };
 
@@ -65,7 +65,7 @@ Result<PulledPart> choose_part(const SessionOptions& session, const PullOptions&
 }
 
 // Fetches the part into the home or into a bundle. The home keeps each frame until all of them are
-// used, so that an interrupted pull continues.
+// used, so that an interrupted pull can continue.
 Result<void> fetch_part(const PullOptions& options, const ChannelBundle& opened, const PulledPart& part,
                         Home* home, PullResult& result) {
   CUBINET_TRY(opened.source->expect(part.frames));
@@ -97,7 +97,7 @@ Result<void> transfer(const SessionOptions& session, const PullOptions& options,
   }
   CUBINET_TRY_ASSIGN(const PulledPart part, choose_part(session, options, opened.bundle, home, result));
   if (options.dry_run || result.empty()) return {};
-  // The import reports the builds that stay in use, so that the pin comes first.
+  // The pin is set first, because the import reports the builds that stay in use.
   if (options.output.empty()) CUBINET_TRY(channel.prefer(opened.manifest, part.chosen));
   if (watch != nullptr) watch->expect(result.bytes);
   return fetch_part(options, opened, part, home, result);
@@ -110,8 +110,8 @@ Result<PullResult> pull(const SessionOptions& session, const PullOptions& option
   const ServerReference& first = references.front();
   CUBINET_TRY(check_names_bundle(first));
   CUBINET_TRY_ASSIGN(auto policy, policy_to_contact(session, first));
-  // The policies of mirrors only allow contact: the policy of the first reference judges the
-  // bundle.
+  // The policy of the first reference judges the bundle. The policies of mirrors only allow
+  // contact.
   for (const ServerReference& reference : references)
     CUBINET_TRY(policy_to_contact(session, reference));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Home> home, open_home_to_pull(session, options));

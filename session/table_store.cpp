@@ -55,7 +55,7 @@ class TableStore final : public Store {
   }
   Result<CubinRecords> list() override { return records_; }
   Result<std::shared_ptr<const StoredRows>> rows() override { return rows_; }
-  // A header names cubins; it contains none.
+  // A header names cubins but contains none.
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord>) override {
     return std::optional<Cubin>();
   }

@@ -22,7 +22,7 @@ Result<TemplateFile> template_at(FileSystem& files, const fs::path& source) {
   return TemplateFile{source, declared ? beside : fs::path()};
 }
 
-// A declaration without its source becomes a template whose reading fails with the reason.
+// A declaration without its source becomes a template. Reading it fails with the reason.
 Result<std::vector<TemplateFile>> templates_in(FileSystem& files, const fs::path& folder) {
   CUBINET_TRY_ASSIGN(const Listing listing, files.list(folder));
   std::vector<TemplateFile> found;
@@ -48,7 +48,7 @@ Result<std::vector<TemplateFile>> templates_in(FileSystem& files, const fs::path
 
 Result<std::shared_ptr<const KernelTemplate>> TemplateFile::read(FileSystem& files) const {
   CUBINET_TRY_ASSIGN(const Bytes text, files.read(source, kMaximumTemplateBytes));
-  std::error_code unknown;  // where the working folder is gone: then nothing lies beside the file
+  std::error_code unknown;  // set if the working folder was removed: no file is beside this one then
   const std::string folder = fs::absolute(source, unknown).parent_path().string();
   const auto read_source = [&](const std::string& name) -> Result<std::string> {
     CUBINET_TRY_ASSIGN(const Bytes further, files.read(source.parent_path() / name, kMaximumTemplateBytes));

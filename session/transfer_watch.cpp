@@ -5,7 +5,8 @@
 
 namespace cubinet {
 
-// Counts what passes to another sink. A body that begins again is counted again from its beginning.
+// Counts the bytes that it passes to another sink. A body that is sent again is counted again from
+// its beginning.
 class TransferWatch::CountedSink final : public BodySink {
  public:
   CountedSink(TransferWatch& watch, BodySink& sink) : watch_(watch), sink_(sink) {}

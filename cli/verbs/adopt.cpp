@@ -69,7 +69,7 @@ Result<ComputeCapability> device_of(const Context& context, const std::string& t
                "say for which: --device " + first.to_string()};
 }
 
-// Whether as many trusted keys as the policy wants have signed what the bundle holds.
+// Returns whether enough trusted keys for the policy's threshold have signed the bundle.
 bool is_signed(const Bundle& bundle) {
   return bundle.policy() && bundle.policy()->threshold > 0 &&
          bundle.signers().size() >= bundle.policy()->threshold;

@@ -69,7 +69,7 @@ Result<BenchmarkOptions> options_of(const Context& context, const BenchArguments
 
 Result<ExitStatus> bench_attention(const Context& context, const BenchArguments& arguments) {
   CUBINET_TRY_ASSIGN(BenchmarkOptions options, options_of(context, arguments));
-  if (!arguments.peer_inputs.empty()) {  // any name in the folder serves for the check
+  if (!arguments.peer_inputs.empty()) {  // any name in the folder works for the check
     CUBINET_TRY(check_output_file(*context.files(), arguments.peer_inputs + "/output"));
   }
   std::filesystem::path csv;
@@ -87,7 +87,7 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchArguments&
         write_file_atomically(*context.files(), csv, as_bytes(to_csv(progress.rows, options.seed)));
     not_written = written ? std::nullopt : std::optional(written.error());
   };
-  const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
+  const InterruptGuard interrupt(InterruptGuard::First::ends);  // instead of NVRTC's handler
   CUBINET_TRY_ASSIGN(const auto session, context.session(arguments.places, HomeOptions::Access::read_write));
   CUBINET_TRY_ASSIGN(const BenchmarkResult result, benchmark(*session, options));
   if (const std::string summary = summary_of_goals(result.rows); !summary.empty())

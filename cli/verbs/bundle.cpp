@@ -15,7 +15,7 @@ struct BundleArguments {
   bool replace = false;
 };
 
-// One that was given no channel is called by its file's name.
+// Returns the bundle's channel. A bundle without a channel is named by its file.
 std::string channel_of(const Bundle& bundle) {
   const std::string& given = bundle.root().options.channel;
   return given.empty() ? std::filesystem::path(bundle.description().place).stem().string() : given;
@@ -87,7 +87,8 @@ Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& 
 }
 
 Result<ExitStatus> import_bundles(const Context& context, const BundleArguments& arguments) {
-  // All before the home: a mistyped name makes none, and leaves nothing half done.
+  // All bundles are opened before the home, so that a mistyped name creates no home and imports
+  // nothing.
   std::vector<std::shared_ptr<Bundle>> bundles;
   for (const std::string& file : arguments.files) {
     CUBINET_TRY_ASSIGN(bundles.emplace_back(), context.open_bundle(file));
@@ -100,7 +101,7 @@ Result<ExitStatus> import_bundles(const Context& context, const BundleArguments&
     const auto report =
         import_bundle(*bundles[i], *registry, arguments.replace ? OnConflict::replace : OnConflict::refuse);
     if (!report) {
-      // What was imported before stays.
+      // Bundles that were imported before this one stay imported.
       document.update(error_document(report.error()));
       context.console().document(document);
       context.console().error(report.error());

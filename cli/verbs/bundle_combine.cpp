@@ -17,7 +17,7 @@ namespace cubinet::cli {
 namespace {
 
 struct CombineOptions {
-  const CLI::App* verb = nullptr;  // which options were given
+  const CLI::App* verb = nullptr;  // knows which options were given
   std::vector<std::string> files;
   std::string output;
   BundleOptions bundle;
@@ -25,7 +25,7 @@ struct CombineOptions {
   DeviceFilter device;
 };
 
-// Of the first, and the highest version of all.
+// Returns the options of the first bundle with the highest version of all bundles.
 BundleOptions base_of(const BundleParts& parts) {
   BundleOptions base = parts.front().first->root().options;
   for (const auto& part : parts)

@@ -28,7 +28,7 @@ struct RootOptions {
   std::string output;
 };
 
-// What makes a build the same one, whatever bundle it lies in.
+// Identifies a build in every bundle: the identity, the kind and the build fingerprint.
 using BuildName = std::tuple<Bytes, ImageKind, BuildFingerprint>;
 using Builds = std::map<BuildName, std::shared_ptr<const CubinRecord>>;
 
@@ -42,14 +42,14 @@ Result<Builds> builds_of(const Context& context, const std::string& file, Bundle
   return builds;
 }
 
-// All that a record says but for the version of its bundle.
+// Returns whether two records are equal except for the version of their bundles.
 bool same_but_version(const CubinRecord& a, CubinRecord b) {
   b.version = a.version;
   return a == b;
 }
 
 struct Difference {
-  const char* mark;  // "-" in the first alone, "+" in the second alone, "!" in both and not the same
+  const char* mark;  // "-" only in the first, "+" only in the second, "!" different in both
   std::shared_ptr<const CubinRecord> record;
 };
 

@@ -31,8 +31,8 @@ struct BundleCreateOptions {
   DeviceFilter device;
 };
 
-// FILE and FILE.record, as `compile -o FILE --record` writes them. A record that is not the file's
-// is refused: the bundle would carry a kernel under a wrong name.
+// Reads FILE and FILE.record, which `compile -o FILE --record` writes. Refuses a record of another
+// file, because the bundle would then contain a kernel under a wrong name.
 Result<Cubin> read_cubin(const Context& context, const std::string& file) {
   CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumImageBytes));
   const auto record_bytes = context.files()->read(file + ".record", kMaximumRecordBytes);
@@ -70,11 +70,12 @@ Result<std::vector<Cubin>> read_cubins(const Context& context, const std::vector
   return cubins;
 }
 
-// Of several builds of one kernel the newest, which comes first, unless all are wanted.
+// Returns the records to pack: only the newest build of each kernel, which comes first, unless all
+// builds are requested.
 Result<DeviceChoice> wanted_records(const Context& context, const BundleCreateOptions& options,
                                     const std::shared_ptr<Home>& registry) {
   CUBINET_TRY_ASSIGN(CubinRecords listed, registry->list());
-  // A kernel that is named is meant, wherever it comes from.
+  // A filter that names kernels also selects imported ones.
   const bool named =
       !options.filter.functions.empty() || !options.filter.keys.empty() || !options.device.problems.empty();
   if (!options.imports && !named) {
@@ -87,7 +88,7 @@ Result<DeviceChoice> wanted_records(const Context& context, const BundleCreateOp
     CUBINET_TRY_ASSIGN(
         choice, choose_for_device(context.session_options(), request, registry, std::move(choice.records)));
   }
-  // Of problems it is the builds that a request would get.
+  // The choice for problems already has only the builds that a request would use.
   if (options.all_builds || !options.device.problems.empty()) return choice;
   CubinRecords newest;
   std::set<std::pair<ImageKind, Bytes>> seen;
@@ -104,9 +105,9 @@ Result<DeviceChoice> wanted_records(const Context& context, const BundleCreateOp
 }
 
 struct Written {
-  std::size_t kernels = 0;  // none, and no file, where nothing fits
+  std::size_t kernels = 0;  // 0: nothing fits, and no file was written
   std::vector<UnservedProblem> unserved = {};
-  std::optional<std::size_t> measurements = {};  // where they were asked for
+  std::optional<std::size_t> measurements = {};  // nullopt: not requested
 };
 
 Result<Written> write_from_home(const Context& context, const BundleCreateOptions& options,
@@ -127,7 +128,7 @@ Result<Written> write_from_home(const Context& context, const BundleCreateOption
 Result<Written> write_from_files(const Context& context, const BundleCreateOptions& options,
                                  const std::filesystem::path& output) {
   CUBINET_TRY_ASSIGN(std::vector<Cubin> cubins, read_cubins(context, options.cubins));
-  std::set<Sha256Digest> builds;  // one that was named twice is in the bundle once
+  std::set<Sha256Digest> builds;  // a build that is named twice is in the bundle once
   for (const Cubin& cubin : cubins)
     builds.insert(sha256(encode_record(*cubin.record)));
   CUBINET_TRY(create_bundle(output, std::move(cubins), options.bundle, context.files()));

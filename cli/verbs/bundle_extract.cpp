@@ -21,7 +21,8 @@ struct ExtractOptions {
   bool record = false;
 };
 
-// The one build that is meant. A kernel for several targets is several.
+// Returns the one build that the options select. Builds of a kernel for several targets count as
+// several.
 Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const ExtractOptions& options) {
   RecordArguments filter;
   filter.kernels = {options.kernel};
@@ -45,7 +46,7 @@ Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const Extr
                "name one by its key, or choose with --target"};
 }
 
-// Returns the first part of a file name for a kernel. A bundle can give a kernel any name. The
+// Returns the first part of a file name for a kernel. A bundle may give a kernel any name. The
 // result has no separator and does not begin with a dot.
 std::string file_name_of(const std::string& kernel) {
   constexpr std::size_t kLongest = 100;

@@ -22,7 +22,7 @@ struct BundleSignOptions {
   std::string comment;
 };
 
-// What minisign itself says.
+// Returns the default trusted comment of minisign.
 std::string default_comment(const std::filesystem::path& bundle) {
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -30,7 +30,7 @@ std::string default_comment(const std::filesystem::path& bundle) {
 }
 
 Result<ExitStatus> sign_bundle(const Context& context, const BundleSignOptions& options) {
-  // Whatever its policy: its maker signs it before anybody can trust it.
+  // The bundle is opened without a policy, because its maker signs it before anybody can trust it.
   CUBINET_TRY_ASSIGN(const auto bundle,
                      Bundle::open(options.bundle, context.files(), context.console().log_sink()));
   const auto beside = [&](const std::string& id) { return signature_path(options.bundle, id).string(); };

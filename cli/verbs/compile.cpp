@@ -25,26 +25,26 @@ struct CompileVerbOptions {
   Places places;
 };
 
-// What one target came to.
+// The outcome for one target.
 struct Outcome {
   std::shared_ptr<const Bytes> content;
   std::shared_ptr<const CubinRecord> record;  // nullptr for source
-  std::string source;                         // where it came from: "compiled", "registry", ...
+  std::string source;                         // "compiled", "registry", ...
   double seconds = 0;
-  std::optional<Error> error;     // there is no result
-  std::optional<Error> not_kept;  // there is one, which the home could not take
-  bool kept = false;              // in the home
+  std::optional<Error> error;     // why there is no result
+  std::optional<Error> not_kept;  // why the home could not keep the result
+  bool kept = false;              // if true, the home has the result
   std::filesystem::path file;
 };
 
-// Only plain cubins, and PTX of targets that name it, are what a Runtime would ask for again: they
-// go through one, are looked for in the home and kept there. The others are made for a person and
-// are compiled each time.
+// Returns whether the builds go through a Runtime, which searches the home and keeps builds there.
+// Only plain cubins, and PTX of PTX targets, do, because a Runtime could request them again. Other
+// outputs are for people and are compiled each time.
 bool goes_through_home(const CompileVerbOptions& options) {
   return options.emit == "cubin";
 }
 
-// PTX where either the target or --emit asks for it.
+// Returns ptx if the target or --emit requests it.
 ImageKind kind_of(const CompileVerbOptions& options, ImageTarget target) {
   return options.emit == "ptx" ? ImageKind::ptx : target.kind;
 }
@@ -63,7 +63,7 @@ std::filesystem::path record_path(const std::filesystem::path& file) {
   return file.string() + ".record";
 }
 
-// The file of each target; empty paths where nothing is to be written to a file.
+// Returns the file for each target. A path is empty if nothing is written to a file.
 Result<std::vector<std::filesystem::path>> output_files(const Context& context,
                                                         const CompileVerbOptions& options,
                                                         const ResolvedKernel& kernel) {
@@ -157,8 +157,8 @@ Error not_kept(const KernelSpec& spec, ImageTarget target, Error reason) {
 Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
                                              const TemplateCatalog& catalog, const ResolvedKernel& kernel) {
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, kernel.options, {}, options.places));
-  if (runtime->stores().size() == 1 && options.output.empty()) return lost();  // memory alone
-  // So that the Runtime knows what its specification is of.
+  if (runtime->stores().size() == 1 && options.output.empty()) return lost();  // only the memory
+  // The Runtime then knows the source of the specification.
   if (kernel.program) CUBINET_TRY(runtime->resolve(*kernel.program));
   std::vector<Outcome> outcomes(kernel.targets.size());
   const auto work = [&](std::size_t index) {
@@ -209,7 +209,7 @@ nlohmann::json describe_outcome(const Outcome& outcome, ImageTarget target, bool
   return described;
 }
 
-// What each name of a source became; two names can be one symbol.
+// Prints the symbol of each name of a source. Two names may have the same symbol.
 void print_symbols(Console& console, const CubinRecord& record) {
   for (const EntryPoint& entry : record.entry_points)
     console.text(fmt::format("  {}  {}", printable(entry.symbol),
@@ -218,8 +218,8 @@ void print_symbols(Console& console, const CubinRecord& record) {
     console.text(fmt::format("  {}  {}", printable(symbol), name == symbol ? "" : printable(name)));
 }
 
-// Logs what NVRTC is given for each target (-v) and returns it as JSON. An error here is not the
-// verb's.
+// Logs the input of NVRTC for each target (-v) and returns it as JSON. An error here does not fail
+// the verb.
 nlohmann::json log_inputs(const Context& context, const CompileVerbOptions& options,
                           const ResolvedKernel& kernel) {
   nlohmann::json given = nlohmann::json::array();
@@ -239,7 +239,7 @@ nlohmann::json log_inputs(const Context& context, const CompileVerbOptions& opti
   return given;
 }
 
-// Everything that was asked for has been tried: writes what there is, says what failed.
+// Writes the results that exist and reports the failures, after all targets were tried.
 Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& options,
                            const ResolvedKernel& kernel, std::vector<Outcome>& outcomes,
                            nlohmann::json given) {
@@ -293,7 +293,7 @@ Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& opt
   const auto kernel = resolve_kernel(*context.files(), catalog, options.kernel);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   CUBINET_TRY_ASSIGN(const auto files, output_files(context, options, *kernel));
-  // By the signal, not by NVRTC's handler with a status of its own.
+  // An interrupt ends the process by the signal. NVRTC's handler would end it with an exit status.
   const InterruptGuard interrupt(InterruptGuard::First::ends);
   nlohmann::json given;
   if (context.verbose() && options.emit != "source") given = log_inputs(context, options, *kernel);

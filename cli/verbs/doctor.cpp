@@ -19,8 +19,8 @@ struct DoctorOptions {
   std::vector<std::string> required;
 };
 
-// What one part of the environment is like: lines for people, an object for programs, and what is
-// wrong with it.
+// The findings about one part of the environment: lines for people, an object for programs, and the
+// problem, if there is one.
 struct Finding {
   std::string part;
   std::vector<std::pair<std::string, std::string>> lines;
@@ -78,7 +78,7 @@ void list_candidates(Finding& finding, const CompilerReport& report) {
   }
 }
 
-// A missing linker is not a problem: only sources that are linked need it.
+// A missing linker is not a problem, because only sources that are linked need it.
 void describe_linker(Finding& finding, const CompilerReport& report) {
   const auto& linker = report.linker;
   finding.lines.emplace_back("linker", linker ? linker->identity : "none: " + report.why_no_linker);
@@ -111,7 +111,8 @@ Finding examine_compiler(const Context& context) {
   return finding;
 }
 
-// A home that is not there yet is made on first use: what matters then is whether that can be done.
+// Returns why the home cannot be created, or nullopt. A home that does not exist yet is created on
+// first use.
 std::optional<Error> cannot_be_created(FileSystem& files, const std::filesystem::path& home) {
   std::filesystem::path ancestor = home;
   while (ancestor.has_relative_path()) {
@@ -179,7 +180,7 @@ Finding examine_home(const Context& context) {
   return finding;
 }
 
-// Whose signatures count for bundles.
+// Reports which signatures the policy accepts for bundles.
 Finding examine_trust(const Context& context) {
   Finding finding;
   finding.part = "trust";
@@ -190,7 +191,8 @@ Finding examine_trust(const Context& context) {
   const bool exists = !file.empty() && status && status->has_value();
   finding.lines.emplace_back("policy", exists ? file : "none: bundles need no signature");
   finding.described = {{"policy", exists ? nlohmann::json(file) : nlohmann::json(nullptr)}};
-  // Of no place: whether it can be read is the question.
+  // The path of the bundle does not matter here; the call only shows whether the policy can be
+  // read.
   const auto policy = find_trust_policy("/", folder, context.session_options().policy_file, context.files());
   if (!policy) finding.problem = policy.error();
   finding.described["key_set"] = nullptr;

@@ -67,13 +67,13 @@ std::string line_of(const ExplainedBuild& build, bool chosen) {
   const std::string name =
       is_imported ? record.entry_points.front().symbol : record.fingerprint.to_string().substr(0, 12);
   const bool shows_place = is_imported || build.source == KernelSource::bundle ||
-                           build.source == KernelSource::server;  // there may be several
+                           build.source == KernelSource::server;  // there may be several of this kind
   return fmt::format("\n{} {:<13} {} {}{}: {}", chosen ? "*" : " ", record.target_name(),
                      to_string(build.source), printable(name),
                      shows_place ? " in " + printable(build.place) : "", printable(build.verdict));
 }
 
-// Returns the kernel as a printable line. The builds of a source know its C++ names.
+// Returns the kernel as a printable line. Builds of a source have its C++ names.
 std::string subject_of(const KernelExplanation& explanation) {
   if (explanation.spec.maker == KernelMaker::source && !explanation.builds.empty())
     return kernel_title(*explanation.builds.front().record);
@@ -93,7 +93,7 @@ std::string text_of(const KernelExplanation& explanation, const std::string& fix
         std::any_of(explanation.builds.begin(), explanation.builds.end(), [&](const auto& build) {
           return ImageTarget{build.record->target, build.record->kind} == target;
         });
-    // PTX is made only where somebody asks for it: what is not there is not worth a line.
+    // PTX is built only on request, so missing PTX is not listed.
     if (!lies && target.kind == ImageKind::cubin)
       text += fmt::format("\n  {:<13} no build", target.to_string());
   }
@@ -178,7 +178,8 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
     if (store->description().kind != StoreKind::cache) continue;
     const ExplainedBuild* choice = explanation.choice();
     const bool found = choice != nullptr && choice->place == place;
-    // It is asked only where nothing lies, and only for what the compiler here would make.
+    // The cache is queried only if no store has a build, and only for the build that the compiler
+    // here would make.
     const bool asked = found || (choice == nullptr && explanation.would_compile);
     text += fmt::format("\ncache {}: {}", printable(place),
                         found   ? "it has the build"

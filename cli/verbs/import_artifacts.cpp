@@ -24,7 +24,7 @@ struct ImportOptions {
   bool verify = false;
 };
 
-// The names under which scripts find the kinds in the JSON document.
+// The names of the kinds in the JSON document.
 constexpr std::pair<ArtifactFindingKind, const char*> kKinds[] = {
     {ArtifactFindingKind::missing, "missing"},
     {ArtifactFindingKind::extra, "extra"},
@@ -74,7 +74,7 @@ void print(Console& console, const ArtifactImportReport& report, double seconds)
   }
   for (const auto& [kind, name] : kKinds) {
     const ArtifactFindings& findings = report.total.of(kind);
-    // What is ignored is not worth a line each.
+    // Ignored files are not listed.
     if (kind == ArtifactFindingKind::ignored) continue;
     print(console, to_string(kind), findings);
   }
@@ -118,7 +118,8 @@ Result<ExitStatus> finish(const Context& context, const Home& home, const Artifa
   end_interrupted(console, interrupt, json_text(document), error);
 }
 
-// What the home keeps would be imported into it as somebody else's, and lost with the next sweep.
+// Refuses a folder that contains the home or is inside it. The home's own builds would be imported
+// as a publisher's, and the next sweep would remove them.
 Result<void> check_apart(const Context& context, const std::string& folder) {
   const auto home = context.home();
   std::error_code unknown;
@@ -138,7 +139,7 @@ Result<ExitStatus> import(const Context& context, const ImportOptions& options) 
   if (options.folder.empty())
     return Error{ErrorCode::invalid_argument, "the name of the folder is empty",
                  "name a folder of published cubins"};
-  // A mistyped path makes no home.
+  // The folder is checked first, so that a mistyped path creates no home.
   std::error_code unknown;
   if (!std::filesystem::is_directory(options.folder, unknown))
     CUBINET_TRY(find_artifact_folders(options.folder));
@@ -156,8 +157,8 @@ struct RefreshOptions {
   bool verify = false;
 };
 
-// A folder is imported again as it was. One that is gone is a finding, and its import stays: it may
-// come back.
+// Imports folders again with the options of their first import. A folder that is missing becomes a
+// finding, and its import stays because the folder may return.
 Result<ExitStatus> refresh(const Context& context, const RefreshOptions& options) {
   const Stopwatch watch;
   CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));

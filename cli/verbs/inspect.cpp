@@ -21,7 +21,7 @@ struct InspectOptions {
   Places places;
 };
 
-// An image, what is recorded of it, and where it was found.
+// An image, its record and its location.
 struct Subject {
   std::string place;
   std::shared_ptr<const Bytes> image;
@@ -33,15 +33,15 @@ Error at_file(Error error, const std::string& file) {
   return error;
 }
 
-// Of a file that `compile --record` wrote, what its record says too: one that is not this file's
-// says nothing.
+// Reads an image and, if `compile --record` wrote it, its record. Returns corruption if the record
+// belongs to another image.
 Result<std::vector<Subject>> read_file(const Context& context, const std::string& file) {
   CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumUserImageBytes));
   Subject subject;
   std::error_code unknown;
   const auto path = std::filesystem::canonical(file, unknown);
   subject.place = unknown ? file : path.string();
-  if (is_fatbin(image)) {  // each of its images, unpacked
+  if (is_fatbin(image)) {  // inspects each of its images, unpacked
     auto elements = read_fatbin(image);
     if (!elements) return at_file(elements.error(), file);
     std::vector<Subject> subjects;
@@ -63,8 +63,8 @@ Result<std::vector<Subject>> read_file(const Context& context, const std::string
   return std::vector<Subject>{std::move(subject)};
 }
 
-// What there is to inspect: of an entry of another compiler's cache the machine code in it, nullptr
-// where it has none.
+// Returns the image to inspect. For an entry of another compiler's cache this is the machine code
+// in the entry, or nullptr if there is none.
 Result<std::shared_ptr<const Bytes>> machine_code(const Cubin& cubin) {
   if (cubin.record->kind != ImageKind::cache_entry) return cubin.image;
   if (spec_of(*cubin.record).parameters.contains("host")) return std::shared_ptr<const Bytes>();
@@ -105,7 +105,7 @@ Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOp
 Result<ExitStatus> inspect(const Context& context, const InspectOptions& options) {
   std::error_code unknown;
   const bool file = std::filesystem::exists(options.subject, unknown) ||
-                    options.subject.find('/') != std::string::npos;  // no key or name has one
+                    options.subject.find('/') != std::string::npos;  // no key or name contains a slash
   std::vector<Subject> subjects;
   if (file) {
     CUBINET_TRY_ASSIGN(subjects, read_file(context, options.subject));

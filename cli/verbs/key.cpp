@@ -24,7 +24,7 @@ struct KeyOptions {
   Places places;
 };
 
-// Of a kernel that lies somewhere the targets of its builds, where none are given.
+// Returns the targets of the kernel's existing builds, which are used if none are given.
 std::vector<SmTarget> targets_of(const KernelExplanation& explanation) {
   std::vector<SmTarget> targets;
   for (const ExplainedBuild& build : explanation.builds)

@@ -18,7 +18,7 @@
 namespace cubinet::cli {
 namespace {
 
-// Requests wait for servers, not for processors.
+// Requests wait for servers and not for processors, so the number of processors does not matter.
 constexpr unsigned kRequestsAtATime = 8;
 constexpr std::size_t kPrintedLeftOut = 3;
 constexpr std::uint64_t kMaximumPins = std::uint64_t{1} << 20;
@@ -35,8 +35,8 @@ struct MirrorArguments {
   ServerArguments server;
 };
 
-// Returns how the source of a bundle is contacted: the name and the password are those of the
-// destination.
+// Returns the access to the source of a bundle. The user name and the password are for the
+// destination only.
 ServerArguments without_user(ServerArguments arguments) {
   arguments.user.clear();
   arguments.password_file.clear();

@@ -16,8 +16,8 @@ struct OutdatedArguments {
   ServerArguments server;
 };
 
-// Returns how a comparison failed: the server refused the request or the policy the newer bundle,
-// the server does not have the channel, or the server did not answer.
+// Returns the kind of failure of a comparison: the server refused the request or the policy refused
+// the newer bundle, the server does not have the channel, or the server did not answer.
 std::string_view failure_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::untrusted:

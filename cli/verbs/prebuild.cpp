@@ -68,7 +68,7 @@ std::string line_of(const PrebuildProgress& progress) {
   return progress.kept ? line : line + ", not kept";
 }
 
-// Shows the progress of a prebuild, and says once what an interrupt waits for.
+// Shows the progress of a prebuild. After an interrupt, prints once which work it waits for.
 class ShownPrebuild {
  public:
   ShownPrebuild(Console& console, const InterruptGuard& interrupt)
@@ -125,7 +125,7 @@ Result<ExitStatus> build_bundle(const Context& context, const PrebuildArguments&
   context.warn_without_home();
   session.template_files = arguments.sources.template_files;
   CUBINET_TRY_ASSIGN(session.compile_options, compile_options(arguments.sources));
-  const InterruptGuard interrupt;  // before any thread of NVRTC's starts
+  const InterruptGuard interrupt;  // created before NVRTC starts threads
   const auto shown = std::make_shared<ShownPrebuild>(console, interrupt);
   options.progress = [shown](const PrebuildProgress& progress) { shown->show(progress); };
   options.cancelled = [&interrupt] { return interrupt.requested(); };

@@ -35,7 +35,7 @@ Result<CubinRecords> chosen_records(Home* home, const RecordArguments& filter) {
   return select_records(filter, std::move(listed));
 }
 
-// `list --imports 2`: the number stands where a kernel's name does.
+// Parses the number of `list --imports 2`, which is in the position of a kernel's name.
 Result<std::uint64_t> import_number(const RecordArguments& filter) {
   if (filter.kernels.size() > 1 ||
       !(filter.templates.empty() && filter.targets.empty() && filter.keys.empty())) {

@@ -25,7 +25,7 @@ bool lies_there(const CubinRecords& there, const CubinRecord& record) {
   });
 }
 
-// Other images under the same name, which is then no longer one kernel's.
+// Returns the other images with the same name. The name then no longer identifies one kernel.
 std::vector<std::string> namesakes(Home& home, const KernelSpec& spec) {
   const auto found = home.find_function(spec.name);
   if (!found) return {};
@@ -44,7 +44,8 @@ Result<ExitStatus> add(const Context& context, const AddOptions& options) {
   const std::string name =
       options.name.empty() ? std::filesystem::path(options.file).stem().string() : options.name;
   CUBINET_TRY_ASSIGN(const KernelSpec spec, spec_of_user_image(name, file));
-  // All of it before the home: what is no image makes none.
+  // The image is checked before the home is opened, so that a file that is not an image creates no
+  // home.
   CUBINET_TRY_ASSIGN(const std::vector<Cubin> builds, builds_of_user_image(spec, file));
   CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));
   CUBINET_TRY_ASSIGN(const CubinRecords there, home->find(identify(spec)));

@@ -31,8 +31,8 @@ struct StaleTally {
   nlohmann::json entries = nlohmann::json::array();
 };
 
-// What no request of a Runtime with these templates and this compiler would take. Imports are
-// removed whole.
+// Removes the builds that no request of a Runtime with these templates and this compiler would use.
+// Imports are not judged; they are removed as a whole.
 Result<StaleTally> remove_stale(const Context& context, const GcOptions& options,
                                 const std::shared_ptr<Home>& home) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
@@ -44,7 +44,7 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
   StaleTally tally;
   CubinRecords stale;
   for (const auto& record : records) {
-    // Nothing would be built in the place of what somebody brought.
+    // Kernels that were added, adopted or imported have no current build that could replace them.
     const KernelMaker maker = record->identity.kernel().maker();
     const bool is_brought = maker == KernelMaker::function || maker == KernelMaker::tool;
     if (is_brought || record->origin == CubinOrigin::imported) continue;
@@ -69,7 +69,7 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
   return tally;
 }
 
-// nullopt: the home's own, where it has one.
+// Returns the limit of the options; nullopt: the home's own limit applies, if there is one.
 Result<std::optional<SizeLimit>> limit_of(const GcOptions& options) {
   if (options.max_bytes.empty() && options.low.empty()) return std::optional<SizeLimit>();
   if (options.max_bytes.empty()) {

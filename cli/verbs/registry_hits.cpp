@@ -88,8 +88,8 @@ Result<Hits> hits_of(const Context& context, Home* home, const HomeStats& stats)
                        {"used", uses.used},
                        {"fetched_bytes", uses.bytes}});
   }
-  // This command opened the home for reading only. A home that does not exist yet will be this
-  // user's.
+  // Checks the folder, because this command opened the home for reading only. A home that does not
+  // exist yet will be writable for this user.
   const bool noted =
       home == nullptr || context.files()->check_writable(home->description().place).has_value();
   if (!noted) hits.text += "\nthis user cannot write the home: what it uses of it is not noted";

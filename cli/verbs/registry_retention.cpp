@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to stay in the home, and how much may.
+// The verbs that pin kernels and limit the size of the home.
 #include "registry_retention.hpp"
 
 #include "arguments.hpp"
@@ -54,7 +54,8 @@ struct LimitOptions {
   std::string low;
 };
 
-// Of the kernel that is named; a key that nothing is there of may be pinned for builds to come.
+// Returns the keys of the kernel that is named. A key without builds may be pinned for future
+// builds.
 Result<std::set<KernelKey>> keys_of(Home& home, const PinOptions& options) {
   RecordArguments filter;
   filter.kernels = {options.kernel};

@@ -10,12 +10,12 @@
 
 namespace cubinet::cli {
 
-// Two sizes as they are typed; without the second, 0.8 of the first. invalid_argument where low is
+// Parses two sizes. Without the second, it is 0.8 of the first. Returns invalid_argument if low is
 // above high.
 Result<SizeLimit> parse_limit(const std::string& high, const std::string& low);
-nlohmann::json describe(const std::optional<SizeLimit>& limit);  // null where there is none
+nlohmann::json describe(const std::optional<SizeLimit>& limit);  // null without a limit
 
-// "just now", "3 hours ago", "12 days ago", of seconds since the epoch.
+// Returns the age of a time in seconds since 1970: "just now", "3 hours ago", "12 days ago".
 std::string format_age(std::int64_t since);
 
 }  // namespace cubinet::cli

@@ -18,7 +18,8 @@ struct StatsOptions {
   bool hits = false;
 };
 
-// The attention kernels of the home that a device can use: the rows that requests and `select` see.
+// The attention kernels of the home that a device can use. These are the rows that requests and
+// `select` use.
 struct DeviceUsage {
   DeviceRows found;
   KernelIndex::Usage usage;

@@ -22,7 +22,7 @@ struct RunOptions {
   int iterations = 20;
   int device = 0;
   std::uint32_t splits = 0;        // 0: as planned
-  std::uint32_t split_tokens = 0;  // the same
+  std::uint32_t split_tokens = 0;  // 0: as planned
   std::uint64_t seed = 1;
   std::string backend{kAutomaticBackend};
   Places places;
@@ -36,7 +36,7 @@ Result<AttentionProblem> problem_of(const RunOptions& options) {
 }
 
 struct AttentionRun {
-  std::string requested;  // the backend that was asked for
+  std::string requested;  // the requested backend
   AttentionVerdict verdict;
   double seconds = 0;  // the median
   double kv_bytes = 0;
@@ -88,8 +88,8 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   AttentionRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
-  const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
-  std::size_t before = problem.append ? 1 : 0;  // kernels that are loaded before the one that attends
+  const InterruptGuard interrupt(InterruptGuard::First::ends);  // instead of NVRTC's handler
+  std::size_t before = problem.append ? 1 : 0;  // kernels that are loaded before the attention kernel
   bool first = true;
   const auto observe = [&run, &before, &first](const KernelEvent& event) {
     if (before > 0) {

@@ -44,7 +44,7 @@ Result<AttentionMerge::Problem> merge_problem(const MergeOptions& options) {
   return problem;
 }
 
-// Two parts and what they are merged to, on a device.
+// Two partial results and their merged result, on a device.
 struct MergeBuffers {
   DeviceBuffer first_o, first_lse, second_o, second_lse, merged_o, merged_lse;
 
@@ -62,7 +62,7 @@ Result<MergeBuffers> MergeBuffers::create(const std::shared_ptr<const Device>& d
   };
   const auto bytes_of = [](const std::vector<float>& values) { return std::as_bytes(std::span(values)); };
   const std::size_t elements = inputs.first.lse.size() * problem.head_dim;
-  // NaN in every type of an output.
+  // These bytes are NaN in every output type.
   const Bytes poison(elements * bits_of(problem.data_type_o) / 8, std::byte{0xff});
   CUBINET_TRY_ASSIGN(DeviceBuffer first_o, upload(inputs.first.o));
   CUBINET_TRY_ASSIGN(DeviceBuffer first_lse, upload(bytes_of(inputs.first.lse)));
@@ -83,7 +83,7 @@ AttentionMerge::Tensors MergeBuffers::tensors() const {
           {tensor(merged_o), tensor(merged_lse)}};
 }
 
-// Against the definition in double precision.
+// Compares the merged result with the definition in double precision.
 Result<AttentionVerdict> judge(const AttentionMerge::Problem& problem, const MergeInputs& inputs,
                                const MergeBuffers& buffers) {
   Bytes o(buffers.merged_o.size());
@@ -96,7 +96,8 @@ Result<AttentionVerdict> judge(const AttentionMerge::Problem& problem, const Mer
   return verdict;
 }
 
-// The device is asked before the host, which may have less, makes them.
+// Returns the partial results in the host's memory. Checks the device's memory first, because the
+// host may have less.
 Result<MergeInputs> parts_in_memory(const AttentionMerge::Problem& problem, const MergeOptions& options,
                                     const DeviceProperties& device) {
   const double bytes =
@@ -119,7 +120,7 @@ Result<MergeInputs> parts_in_memory(const AttentionMerge::Problem& problem, cons
 Result<ExitStatus> run_merge(const Context& context, const MergeOptions& options) {
   CUBINET_TRY_ASSIGN(const AttentionMerge::Problem problem, merge_problem(options));
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
-  const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
+  const InterruptGuard interrupt(InterruptGuard::First::ends);  // instead of NVRTC's handler
   KernelEvent kernel;
   CUBINET_TRY_ASSIGN(
       const auto runtime,

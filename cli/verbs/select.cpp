@@ -79,7 +79,8 @@ std::vector<std::string> fixes_for(const Context& context, const SelectOptions& 
   return fixes;
 }
 
-// Returns the rows that are nearest to what a decline looked for, with what is wrong with each.
+// Returns the rows that are nearest to the request that a backend declined, and the mismatches of
+// each row.
 nlohmann::json describe_nearest(const BackendDecline& decline, const Question& question) {
   auto nearest = nlohmann::json::array();
   for (const NearMiss& miss : decline.nearest) {
@@ -160,7 +161,8 @@ void report(const Context& context, const Question& question, const AttentionRes
   context.console().text(text);
 }
 
-// Returns whether the rows are given or assumed. `auto` then asks the publisher's rules alone.
+// Returns whether the rows are given or assumed. In this case `auto` uses only the publisher's
+// rules.
 bool has_given_rows(const SelectOptions& options) {
   return options.assume_all_kernels || !options.table.empty();
 }

@@ -104,7 +104,7 @@ nlohmann::json describe_interface(const KernelInterface& kernel) {
           {"argument_header", value(kernel.argument_header)}};
 }
 
-// Its further sources and its libraries, as its declaration names them.
+// Returns the further sources and the libraries that the template's declaration names.
 std::vector<std::string> linked_parts(const KernelTemplate& kernel_template) {
   std::vector<std::string> parts;
   for (const auto& source : kernel_template.linked_sources())
@@ -146,8 +146,8 @@ Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& 
   for (const KernelInterface& kernel : interfaces)
     described["launches"].push_back(describe_interface(kernel));
   text += "\n\n" + interface_table(interfaces);
-  // Threads and shared memory are functions of the parameters: known once those without a default
-  // are given.
+  // Threads and shared memory are functions of the parameters. They are known once the parameters
+  // without a default are given.
   const auto resolved = kernel_template->resolve(given);
   if (!resolved && !options.parameters.empty()) return resolved.error();
   if (resolved) {

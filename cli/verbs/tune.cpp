@@ -64,8 +64,7 @@ Result<ExitStatus> show_measured(const Context& context, const TuneArguments& ar
   return ExitStatus::done;
 }
 
-// Returns the file that rows are merged into, checked; empty for the home, which has to be named
-// then.
+// Returns the checked file that rows are merged into. Empty: the home, which must then be named.
 Result<std::string> table_file_of(const Context& context, const TuneArguments& arguments) {
   if (arguments.output.empty()) {
     CUBINET_TRY(context.home());
@@ -148,7 +147,7 @@ Result<ExitStatus> tune_problems(const Context& context, const TuneArguments& ar
     print(context, progress.latest, /*warns=*/!not_kept);
     if (progress.latest.not_kept) not_kept = progress.latest.not_kept;
   };
-  const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
+  const InterruptGuard interrupt(InterruptGuard::First::ends);  // instead of NVRTC's handler
   CUBINET_TRY_ASSIGN(const auto session, context.session(arguments.places, HomeOptions::Access::read_write));
   if (arguments.dry_run) return list_candidates(context, *session, options);
   CUBINET_TRY_ASSIGN(options.table_file, table_file_of(context, arguments));
@@ -185,7 +184,7 @@ void add_tune(CLI::App& root, Action& chosen) {
                                  "Merge the table of a file into the home's; measure nothing");
   shown->excludes(sweep)->excludes(merged);
   merged->excludes(sweep);
-  // With these options no problem is measured, and a problem does not filter what they print.
+  // These options measure no problem, and a problem does not filter their output.
   for (CLI::Option* option : of_a_problem) {
     shown->excludes(option);
     merged->excludes(option);

@@ -13,7 +13,7 @@ namespace cubinet::cli {
 // error.
 using Action = std::function<Result<ExitStatus>(const Context&)>;
 
-// Each declares one verb with its options and examples under `root`. Parsing the verb's name sets
+// Each declares one verb with its options and examples below `root`. Parsing the verb's name sets
 // `chosen`.
 void add_adopt(CLI::App& root, Action& chosen);
 void add_materialize(CLI::App& root, Action& chosen);

@@ -57,7 +57,7 @@ Result<void> check_target(SmTarget target) {
   return check_ranges(row);
 }
 
-// The ranges of rows are the table's, which is neither written nor read where one is out of them.
+// The table checks the ranges of its rows when it is written and read.
 Result<void> check_kernels(const ArtifactImport& import) {
   const FileIndex files(import.files);
   const auto check = [&](const auto& kernel) -> Result<void> {

@@ -15,7 +15,7 @@
 
 namespace cubinet {
 
-// Where the images of imported folders are read from.
+// The sources of the images of imported folders.
 struct ImportedImages {
   std::shared_ptr<FileSystem> files;
   // Returns the verified bytes of an image that was copied or linked into the home. Thread-safe.

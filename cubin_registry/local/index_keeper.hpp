@@ -62,7 +62,7 @@ class IndexKeeper {
   void abandon();
 
  private:
-  // Whether a missing index is created. Only holders of the StoreLock create it.
+  // Whether a missing index may be created. Only holders of the StoreLock create it.
   enum class Making { no, yes };
   static Making making(const StoreLock& lock) { return lock.held() ? Making::yes : Making::no; }
   // Held during calls of SQLite.

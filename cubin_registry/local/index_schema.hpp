@@ -12,10 +12,11 @@ inline constexpr std::int64_t kIndexApplicationId = 0x43424e54;  // "CBNT"
 // docs/formats/registry.md
 inline constexpr std::int64_t kIndexSchemaVersion = 4;
 
-// What a database holds that is opened as an index.
+// The content of a database that is opened as an index.
 enum class IndexSchema { empty, current };
-// corruption for another program's database, and for one whose tables are not those of its version;
-// unsupported for a newer schema: one that says of itself, twice and with a checksum, that it is.
+// Returns the content. Errors: corruption for a database of another program, and for one whose
+// tables do not match its version; unsupported for a newer schema. A newer schema must state its
+// version twice and with a checksum.
 Result<IndexSchema> inspect_schema(sqlite::Database& database);
 
 // REQUIRES: a write transaction, and that it is empty.

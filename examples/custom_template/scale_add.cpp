@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A template of one's own through the same API as those that come with the library: parsed from the
-// text of scale_add.cu, specialised, kept, loaded and launched.
+// Uses a custom template through the same API as the built-in ones: parses the text of
+// scale_add.cu, specialises it, keeps, loads and launches the build.
 //
 //   example_scale_add scale_add.cu [HOME [CUDA]]
 //
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no
-// NVRTC.
+// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels. It is needed if /usr/local/cuda
+// has no NVRTC.
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>
@@ -59,7 +59,7 @@ cubinet::Result<void> run(const char* template_file, const char* home, const cha
   CUBINET_TRY(function.launch(config, parameters));
   CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
   for (const float value : y) {
-    // Turned round, a NaN would pass.
+    // The opposite comparison would accept a NaN.
     if (!(std::abs(value - 7.0F) <= 1e-6F))
       return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
   }

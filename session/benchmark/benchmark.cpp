@@ -53,8 +53,8 @@ Result<void> check_cases(const BenchmarkOptions& options) {
   return check_goals(options.cases);
 }
 
-// Measures the rounds: ours, a kernel that only reads, then each peer. Every other round goes
-// backwards.
+// Measures the rounds. Each round runs our kernel, a kernel that only reads, then each peer. Every
+// other round uses the opposite order.
 Result<void> measure_rounds(Bench& bench, const TimedRuns& runs, const TimedRuns& reads,
                             const nlohmann::json& question, BenchmarkRow& row) {
   PeerRounds peers(bench.peers, question, row);
@@ -72,7 +72,7 @@ Result<void> measure_rounds(Bench& bench, const TimedRuns& runs, const TimedRuns
   return {};
 }
 
-// Reads as much of K and V of a copy as a run has to read.
+// Reads as many bytes of K and V from a copy as a run reads.
 Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& checked, const BenchmarkRow& row,
                        std::uint32_t copy, CUstream stream) {
   const AttentionTensors tensors = checked.tensors();
@@ -88,7 +88,7 @@ Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& check
   return reader.run(part(tensors.k, share), part(tensors.v, 1 - share), stream);
 }
 
-// Plans the case of a row for its backend. unsupported if the backend declines.
+// Plans the case of a row for its backend. Returns unsupported if the backend declines.
 Result<AttentionPlan> plan_of(const Bench& bench, const AttentionInputs& inputs, BenchmarkRow& row) {
   PlanOptions options;
   options.backend = row.requested;

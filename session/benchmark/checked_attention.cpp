@@ -16,11 +16,11 @@
 namespace cubinet {
 namespace {
 
-// The same as kLargestError for e4m3. The weights of the softmax are rounded to it as well, by up
-// to 1/16.
+// The same limit as kLargestError, for e4m3. The softmax weights are also rounded to e4m3, by up to
+// 1/16.
 constexpr double kLargestErrorOfE4m3 = 7e-2;
 
-// Returns whether a run writes the log-sum-exp. Some kernels do only if the problem has it.
+// Returns whether a run writes the log-sum-exp. Some kernels write it only if the problem has it.
 bool writes_lse(const AttentionPlan& plan) {
   return plan.request.problem.lse || !plan.rules.lse_as_planned;
 }

@@ -10,8 +10,8 @@ namespace cubinet {
 // Fills in BenchmarkRow::goals of every row.
 void judge_goals(std::vector<BenchmarkRow>& rows);
 
-// invalid_argument for a text that is no goal, and for a goal that does not name exactly one
-// earlier case.
+// Returns invalid_argument for a text that is not a goal, and for a goal that does not name exactly
+// one earlier case.
 Result<void> check_goals(const std::vector<BenchmarkCase>& cases);
 
 }  // namespace cubinet

@@ -9,13 +9,15 @@
 namespace cubinet {
 
 // Writes the inputs of a case for a peer into a folder: the files q, k, v (not for latent
-// attention) and page_table, with the bytes that kernels read. Elements that no query reads are 0
-// in these files and NaN for our kernels: a peer may multiply them by 0. Replaces files of these
-// names. io if that fails.
+// attention) and page_table, with the bytes that kernels read. Replaces existing files of these
+// names. Returns io if that fails.
+//
+// Elements that no query reads are 0 in these files and NaN for our kernels, because a peer may
+// multiply them by 0.
 Result<void> write_peer_inputs(FileSystem& files, const std::filesystem::path& folder,
                                const AttentionProblem& problem, const AttentionInputs& inputs);
 
-// Returns how far the output that a peer wrote, in the problem's type, is from the reference.
+// Returns the error of a peer's output, in the problem's type, against the reference.
 Result<AttentionDeviation> compare_peer_output(FileSystem& files, const std::filesystem::path& path,
                                                const AttentionProblem& problem,
                                                const AttentionOutputs& reference);

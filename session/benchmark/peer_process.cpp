@@ -20,7 +20,8 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kLongestAnswer = 1 << 20;
-// Deeper values of an answer are left out. They mean nothing, and printing them recurses as deep.
+// The deepest nesting of values in an answer. Deeper values are left out: they have no meaning, and
+// printing them would recurse as deep.
 constexpr int kDeepestAnswer = 8;
 
 Error system_error(const std::string& what) {
@@ -31,8 +32,8 @@ Error system_error(const std::string& what) {
 
 Result<PeerProcess> PeerProcess::start(const std::string& name, std::string command,
                                        std::vector<std::string> environment) {
-  // Sockets, because a write to a socket can be asked not to raise a signal when the process is
-  // gone.
+  // Sockets are used because a write to a socket can avoid the signal (SIGPIPE) when the process
+  // has ended.
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return system_error("cannot make a pair of sockets");
@@ -85,7 +86,7 @@ PeerProcess::~PeerProcess() {
 Result<nlohmann::json> PeerProcess::ask(const nlohmann::json& question, std::chrono::seconds patience) {
   if (socket_ < 0) return gone("has ended before");
   const auto end = std::chrono::steady_clock::now() + patience;
-  // The tag of a case may have any bytes.
+  // The tag of a case may contain any bytes.
   CUBINET_TRY(write(question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", end));
   CUBINET_TRY_ASSIGN(const std::string answer, read_line(end));
   const auto is_shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
@@ -98,7 +99,8 @@ Result<nlohmann::json> PeerProcess::ask(const nlohmann::json& question, std::chr
   return parsed;
 }
 
-// A question may be longer than the socket's buffer, and a peer may read none of it.
+// Writes in parts: a question may be longer than the socket's buffer, and a peer may read none of
+// it.
 Result<void> PeerProcess::write(std::string_view text, TimePoint end) {
   while (!text.empty()) {
     CUBINET_TRY(wait(POLLOUT, end));

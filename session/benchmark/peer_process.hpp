@@ -13,25 +13,25 @@
 
 namespace cubinet {
 
-// Another implementation in a process of its own, which answers each line of JSON with a line of
-// JSON (docs/benchmarks.md). Its messages for people go to stderr, which it shares with this
-// process. Not thread-safe.
+// A peer: another implementation of attention in a process of its own. It answers each line of JSON
+// with a line of JSON (docs/benchmarks.md). It writes messages for people to stderr, which it
+// shares with this process. Not thread-safe.
 class PeerProcess {
  public:
-  // Starts a command of /bin/sh with these environment variables (NAME=value). io if there is no
-  // process. A command that does not exist shows in the first answer.
+  // Starts a command of /bin/sh with these environment variables (NAME=value). Returns io if no
+  // process can be started. A command that does not exist causes an error at the first answer.
   static Result<PeerProcess> start(const std::string& name, std::string command,
                                    std::vector<std::string> environment);
 
   PeerProcess(PeerProcess&& other) noexcept;
   PeerProcess& operator=(PeerProcess&& other) = delete;
-  // Ends its input and waits for it. Kills it after a few seconds.
+  // Ends the input of the process and waits for it. Kills it after a few seconds.
   ~PeerProcess();
 
   const std::string& name() const { return name_; }
   // Returns the answer to a question, without its deeply nested values. Returns an error if the
-  // process is gone, does not read or answer in time, or answers anything but a JSON object; later
-  // questions then fail.
+  // process has ended, does not read or answer in time, or answers anything but a JSON object.
+  // Later questions then fail too.
   Result<nlohmann::json> ask(const nlohmann::json& question, std::chrono::seconds patience);
 
  private:
@@ -41,7 +41,7 @@ class PeerProcess {
   using TimePoint = std::chrono::steady_clock::time_point;
   Result<void> write(std::string_view text, TimePoint end);
   Result<std::string> read_line(TimePoint end);
-  Result<void> wait(short event, TimePoint end);  // for this event of poll()
+  Result<void> wait(short event, TimePoint end);  // waits for this event of poll()
   Error gone(const std::string& what);            // closes the socket
 
   std::string name_;

@@ -12,11 +12,11 @@
 namespace cubinet {
 namespace {
 
-// A peer makes its own inputs and compiles what it needs.
+// Allows time for a peer to make its own inputs and to compile.
 constexpr std::chrono::seconds kToPrepare{900};
 constexpr std::chrono::seconds kToMeasure{120};
 
-// Returns the text that a peer answers under this name, or the reason why it does not take part.
+// Returns the text that a peer gives under this name, or the reason why it does not take part.
 Result<std::string> ask_for(const char* name, PeerProcess& peer, const nlohmann::json& question) {
   CUBINET_TRY_ASSIGN(const nlohmann::json answer, peer.ask(question, kToPrepare));
   const auto text = [&](const char* key) {

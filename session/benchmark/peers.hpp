@@ -14,8 +14,8 @@
 
 namespace cubinet {
 
-// Starts the peers of the options. invalid_argument for a peer without a name or command, and if
-// two have the same name.
+// Starts the peers of the options. Returns invalid_argument for a peer without a name or command,
+// and if two peers have the same name.
 Result<std::vector<PeerProcess>> start_peers(const BenchmarkOptions& options);
 
 // The peers in the rounds of one row. A peer that fails is left out of the later rounds.
@@ -26,8 +26,8 @@ class PeerRounds {
 
   std::size_t size() const { return peers_.size(); }
   void measure(std::size_t peer);
-  // Ends the rounds: the row then says why a peer has no times. A peer that missed a round has
-  // none.
+  // Ends the rounds and adds to the row why a peer has no times. A peer that missed a round has no
+  // times.
   void finish();
 
  private:
@@ -36,8 +36,8 @@ class PeerRounds {
   std::vector<std::optional<Error>> failed_;
 };
 
-// Gives the inputs to the peers that have times, as files in the folder, and compares their outputs
-// with the reference.
+// Gives the inputs, as files in the folder, to the peers that have times, and compares their
+// outputs with the reference.
 Result<void> compare_peers(std::vector<PeerProcess>& peers, const std::string& folder,
                            const AttentionInputs& inputs, const AttentionOutputs& reference,
                            nlohmann::json question, BenchmarkRow& row);

@@ -7,7 +7,7 @@
 
 namespace cubinet {
 
-// Returns what is computed: the part of a row's JSON that peers receive too.
+// Returns the problem of a row as JSON, the part that peers receive too.
 nlohmann::json describe_case(const BenchmarkRow& row);
 nlohmann::json describe(const BenchmarkRow& row);
 

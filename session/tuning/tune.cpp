@@ -15,7 +15,7 @@
 namespace cubinet {
 namespace {
 
-// Returns the problems as they are measured: without an append, each one once.
+// Returns the problems to measure: without an append, each one once.
 std::vector<TuneProblem> problems_to_measure(const TuneOptions& options) {
   std::vector<TuneProblem> problems;
   for (TuneProblem given : options.problems) {
@@ -28,8 +28,8 @@ std::vector<TuneProblem> problems_to_measure(const TuneOptions& options) {
   return problems;
 }
 
-// Returns whether a row says nothing about the template that exists now. Only a plan can tell that
-// of published kernels.
+// Returns whether a row does not apply to the current template. For published kernels only a plan
+// can determine that.
 bool is_stale(const TuningTable::Row& row, const TemplateCatalog& catalog) {
   if (row.kernel.name.empty()) return false;
   const auto kernel_template = catalog.find(row.kernel.name);

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Held while a table is read, merged into and replaced. Nothing is held if the file system has no
-// locks.
+// A lock that is held while a table is read, merged and replaced. It holds nothing if the file
+// system has no locks.
 class TableLock {
  public:
   TableLock(FileSystem& files, fs::path path, std::unique_ptr<FileLock> lock)

@@ -12,21 +12,21 @@
 
 namespace cubinet {
 
-// Reads a table. If `may_be_missing`, a file that does not exist is an empty table.
+// Reads a table. If `may_be_missing` is true, a missing file counts as an empty table.
 Result<TuningTable> read_tuning_file(FileSystem& files, const std::string& file, bool may_be_missing);
 
-// The home, or a file that was named: the place that measurements are merged into. Processes that
-// merge into one file at the same time lose no row.
+// The destination of measurements: the home, or a file that was named. No row is lost when
+// processes merge into one file at the same time.
 class TuningPlace {
  public:
-  // Opens the file or, if `table_file` is empty, the session's home for writing. Returns the errors
+  // Opens the file or, if `table_file` is empty, the session's home for writing. Errors are those
   // of reading the table and of Home::open.
   static Result<TuningPlace> open(const SessionOptions& session, const std::string& table_file);
 
   std::string name() const { return home_ != nullptr ? home_->description().place : file_.string(); }
   Result<void> add(const TuningTable& table) const;
   // Adds a row that was measured just now. It replaces an older measurement even if that one has a
-  // later date because a clock was ahead; the row's date is then moved behind it.
+  // later date because a clock was ahead. The date of the row is then moved after it.
   Result<void> add_measured(TuningTable::Row& row) const;
 
  private:

@@ -7,13 +7,18 @@
 
 namespace cubinet {
 
-// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this
-// Runtime, which has no store that takes builds; `registry`: a home; `imported`: a folder of
-// published cubins; `server`: it was fetched from a server.
+// The source of a kernel.
+//   process   loaded in this process already
+//   memory    built earlier by this Runtime, which has no store that takes builds
+//   registry  a home
+//   bundle    a bundle
+//   compiled  compiled for this request
+//   imported  a folder of published cubins
+//   server    fetched from a server
 enum class KernelSource { process, memory, registry, bundle, compiled, imported, server };
 std::string_view to_string(KernelSource source);
 
-// A kernel's bytes and where they came from. Times are in seconds.
+// A kernel's bytes and their source. Times are in seconds.
 struct FoundCubin {
   Cubin cubin;
   KernelSource source = KernelSource::registry;

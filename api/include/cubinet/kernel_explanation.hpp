@@ -19,7 +19,7 @@
 
 namespace cubinet {
 
-// A build that lies somewhere, as the judge sees it.
+// An existing build and the verdict about it.
 struct ExplainedBuild {
   std::shared_ptr<const CubinRecord> record;
   KernelSource source = KernelSource::registry;

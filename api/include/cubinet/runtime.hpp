@@ -62,8 +62,8 @@ struct RuntimeOptions {
   Callback<void(const KernelEvent&)> observer;
 };
 
-// A complete, checked specification, prepared once and asked for often: `Runtime::resolve` makes
-// it. Immutable for the caller; belongs to the Runtime that made it.
+// A complete, checked specification. `Runtime::resolve` prepares it once for many requests.
+// Immutable for the caller; belongs to the Runtime that prepared it.
 class Kernel {
  public:
   virtual ~Kernel() = default;

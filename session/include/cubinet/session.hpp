@@ -10,16 +10,16 @@
 
 namespace cubinet {
 
-// One configured cubinet: its stores are open, its templates are read and its Runtime is ready.
-// Front ends (the tool, bindings) and most programs begin here; programs with stores of their own
-// use Runtime::create. Thread-safe. Functions and bound attention that it handed out stay valid
-// after it is destroyed. What Runtime says about fork holds here too.
+// A configured cubinet with open stores, loaded templates and a Runtime. Front ends (the tool,
+// bindings) and most programs begin here; programs with stores of their own use Runtime::create.
+// Thread-safe. Functions and bound attention that it returned stay valid after it is destroyed. The
+// rules of Runtime about fork apply here too.
 class Session {
  public:
-  // Opens the home, the bundles, the servers and the caches, and reads the template files. No
-  // server is contacted, no driver and no NVRTC opened before they are needed. Returns the errors
-  // of Home::open, Bundle::open, open_server, open_cache and find_trust_policy, and
-  // invalid_argument for options that contradict each other.
+  // Opens the home, the bundles, the servers and the caches, and reads the template files. Servers,
+  // the driver and NVRTC are contacted or opened only when they are needed. Returns the errors of
+  // Home::open, Bundle::open, open_server, open_cache and find_trust_policy, and invalid_argument
+  // for options that contradict each other.
   static Result<std::shared_ptr<Session>> open(SessionOptions options);
 
   const SessionOptions& options() const { return options_; }
@@ -27,17 +27,17 @@ class Session {
   // The home that builds are kept in; nullptr if there is none.
   const std::shared_ptr<Home>& home() const { return home_; }
 
-  // Returns a device by its number. unavailable if there is no driver or no such device.
+  // Returns a device by its number. Returns unavailable if there is no driver or no such device.
   Result<std::shared_ptr<const Device>> device(int ordinal) const;
 
   // Plans the problem for the device, finds or compiles every kernel of the plan, and loads it. May
-  // block for the seconds that a compilation takes. unsupported if no backend runs the problem;
-  // otherwise the errors of BoundAttention::bind.
+  // block for seconds while a kernel is compiled. Returns unsupported if no backend runs the
+  // problem; otherwise the errors of BoundAttention::bind.
   Result<BoundAttention> attention(const AttentionProblem& problem,
                                    const std::shared_ptr<const Device>& device,
                                    PlanOptions options = {}) const;
   // Returns the plan that attention() would bind on such a device, or every backend's reason for
-  // declining. Compiles and loads nothing and needs no driver. Measurements count if `device_name`
+  // declining. Compiles and loads nothing and needs no driver. Uses measurements if `device_name`
   // is DeviceProperties::name.
   Result<AttentionResolution> plan(const AttentionProblem& problem, const DeviceFacts& device,
                                    PlanOptions options = {}, std::string_view device_name = {}) const;

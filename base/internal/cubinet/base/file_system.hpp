@@ -135,7 +135,7 @@ class FileSystem {
   virtual Result<std::optional<FileStatus>> status(const std::filesystem::path& path) = 0;
   // Opens a folder, or returns nullptr if it cannot be kept open. Callers then access its files by
   // path. Does not follow a symbolic link.
-  virtual std::unique_ptr<OpenFolder> open_folder(const std::filesystem::path& /*path*/) { return nullptr; }
+  virtual std::unique_ptr<OpenFolder> open_folder(const std::filesystem::path&) { return nullptr; }
   virtual Result<Listing> list(const std::filesystem::path& path) = 0;
   // Creates the file if it is missing and takes a lock on it. Returns nullptr if another owner
   // holds a conflicting lock. Never waits. The lock is on the file that `path` names when the lock

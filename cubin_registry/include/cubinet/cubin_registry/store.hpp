@@ -91,8 +91,7 @@ class Store {
   // For build caches shared by several nodes. They cannot be listed: the Runtime queries one exact
   // build just before compiling it. Returns the verified build of this identity, kind and
   // fingerprint, or nullopt for a miss.
-  virtual Result<std::optional<Cubin>> find_build(const KernelIdentity& /*identity*/, ImageKind /*kind*/,
-                                                  const BuildFingerprint& /*fingerprint*/) {
+  virtual Result<std::optional<Cubin>> find_build(const KernelIdentity&, ImageKind, const BuildFingerprint&) {
     return std::optional<Cubin>();
   }
   // Offers a build that was made here to other nodes. Returns at once; the outcome is logged.

@@ -44,9 +44,7 @@ class ContentServer {
   // Reads a range of bytes. Bytes of a part without a digest are not verified.
   Result<Bytes> read_blob_part(const BlobDescriptor& blob, const BytePart& part);
   // Announces parts that are about to be read. A caching server fetches adjacent ones together.
-  virtual Result<void> expect_parts(const BlobDescriptor& /*blob*/, const std::vector<BytePart>& /*parts*/) {
-    return {};
-  }
+  virtual Result<void> expect_parts(const BlobDescriptor&, const std::vector<BytePart>&) { return {}; }
   // Writes a blob. Sends nothing if it exists already.
   Result<void> write_blob(const BlobDescriptor& blob, BodySource& source);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_append`. Compiled by the
-// host's compiler and by NVRTC (which has no standard headers); the assertions hold the layout on
+// The by-value argument of the kernel of the template `attention_append`. The host's compiler and
+// NVRTC (which has no standard headers) both compile it, and the assertions check the layout on
 // both sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
@@ -10,19 +10,18 @@ namespace cubinet::kernel_templates {
 // Addresses are device addresses (CUdeviceptr). Strides count elements; the innermost dimension is
 // contiguous. Tensors of rows, their strides and cos_sin are multiples of 16 bytes.
 struct AttentionAppendParameters {
-  unsigned long long
-      new_q;  // [batch, q_len, heads_q, k_columns]; with q_offsets [tokens, heads_q, k_columns]
-  unsigned long long new_k;       // [batch, q_len, heads_kv, k_columns]; the same
-  unsigned long long new_v;       // [batch, q_len, heads_kv, v_columns]; the same
-  unsigned long long q;           // as new_q, which it may be
-  unsigned long long k;           // [pages, page size, heads_kv, k_columns] in any stride order
-  unsigned long long v;           // [pages, page size, heads_kv, v_columns] in any stride order
+  unsigned long long new_q;  // [batch, q_len, heads_q, k_columns]; if q_offsets: [tokens, heads_q, k_columns]
+  unsigned long long new_k;  // [batch, q_len, heads_kv, k_columns], or [tokens, ...] as new_q
+  unsigned long long new_v;  // [batch, q_len, heads_kv, v_columns], or [tokens, ...] as new_q
+  unsigned long long q;      // same shape as new_q; may be new_q
+  unsigned long long k;      // [pages, page size, heads_kv, k_columns] in any stride order
+  unsigned long long v;      // [pages, page size, heads_kv, v_columns] in any stride order
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
-  unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, the new ones included
-  unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
-  unsigned long long positions;   // [tokens] int32: by what a token is rotated; 0: by its place
+  unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, including new ones
+  unsigned long long q_offsets;   // [batch + 1] int32: first token of each sequence; 0: all have q_len
+  unsigned long long positions;   // [tokens] int32: position for the rotation; 0: position in the sequence
   unsigned long long cos_sin;     // [table_positions, rope_dim] fp32: cosines, then sines
-  unsigned long long q_scale_address;  // one fp32 in place of q_scale; 0: none
+  unsigned long long q_scale_address;  // one fp32 that replaces q_scale; 0: none
   unsigned long long k_scale_address;
   unsigned long long v_scale_address;
 
@@ -45,18 +44,18 @@ struct AttentionAppendParameters {
   long long v_token_stride;
   long long v_head_stride;
   long long page_table_stride;
-  long long v_table_offset;  // entries from a sequence's page of K to that of V; 0: the same
+  long long v_table_offset;  // entries from a sequence's page of K to its page of V; 0: the same entries
 
-  int q_len;            // with q_offsets the most of a sequence
-  int max_kv_length;    // lengths beyond it are cut to it
+  int q_len;            // if q_offsets: the maximum of a sequence
+  int max_kv_length;    // longer lengths are clamped to it
   int page_shift;       // log2 of the tokens of a page
-  int rope_dim;         // columns that are rotated, the first: a multiple of 16
-  int table_positions;  // positions beyond the table are cut to its last
-  int heads_q;          // 0: Q is left as it is
+  int rope_dim;         // the first columns, which are rotated; a multiple of 16
+  int table_positions;  // larger positions are clamped to the last one
+  int heads_q;          // 0: Q is not changed
   int heads_kv;
-  int k_columns;  // of a row, multiples of 16
+  int k_columns;  // of a row; a multiple of 16
   int v_columns;
-  float q_scale;  // a row is stored divided by it, where it is stored as e4m3
+  float q_scale;  // e4m3 rows are divided by it before they are stored
   float k_scale;
   float v_scale;
 

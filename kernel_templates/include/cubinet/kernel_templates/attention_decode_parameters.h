@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernels of decode attention and of `attention_combine`. Compiled
-// by the host's compiler and by NVRTC (which has no standard headers); the assertions hold the
+// The by-value argument of the kernels of decode attention and of `attention_combine`. The host's
+// compiler and NVRTC (which has no standard headers) both compile it, and the assertions check the
 // layout on both sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
 namespace cubinet::kernel_templates {
 
 // Addresses are device addresses (CUdeviceptr). Strides count elements; the innermost dimension is
-// contiguous. q, k, v, o, every stride of theirs and partial_o are multiples of 16 bytes.
+// contiguous. q, k, v, o, all their strides and partial_o are multiples of 16 bytes.
 struct AttentionDecodeParameters {
-  // [batch, q_len, heads_q, head_dim_qk]; with q_offsets, and then O and LSE too, [tokens, heads_q,
-  // head_dim_qk].
+  // [batch, q_len, heads_q, head_dim_qk]. If q_offsets: [tokens, heads_q, head_dim_qk]; O and LSE
+  // then begin with [tokens, heads_q] too.
   unsigned long long q;
   unsigned long long k;    // [pages, page_size, heads_kv, head_dim_qk] in any stride order
   unsigned long long v;    // [pages, page_size, heads_kv, head_dim_v] in any stride order
   unsigned long long o;    // [batch, q_len, heads_q, head_dim_v]
-  unsigned long long lse;  // [batch, q_len, heads_q] fp32, natural logarithm; 0: not wanted
-  // Of rows whose KV several blocks share: [slots, heads_kv, partial_rows, head_dim_v] fp32, and
-  // their log-sum-exps without the last dimension, base 2. Slots: with split_is_unit the most units
-  // of all tiles, otherwise two for each of `blocks`.
+  unsigned long long lse;  // [batch, q_len, heads_q] fp32, natural logarithm; 0: not written
+  // Partial results of rows whose KV is split over several blocks: [slots, heads_kv, partial_rows,
+  // head_dim_v] fp32, and their log-sum-exps without the last dimension, base 2. The number of
+  // slots is the maximum of units of all tiles if split_is_unit, otherwise two for each of
+  // `blocks`.
   unsigned long long partial_o;
   unsigned long long partial_lse;
-  // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_combine
+  // [batch, q_tiles, heads_kv] int32. Zero before and after every run. 0: attention_combine
   // follows.
   unsigned long long counters;
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed
-  unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
+  unsigned long long q_offsets;   // [batch + 1] int32: first token of each sequence; 0: all have q_len
   unsigned long long sinks;       // [heads_q] fp32, natural logits without V; 0: none
-  unsigned long long mask;        // [tokens of Q, mask_words] uint32; read with a custom mask
-  unsigned long long softmax_scale_address;  // one fp32 in place of softmax_scale_log2; 0: none
-  unsigned long long output_scale_address;   // one fp32 in place of output_scale; 0: none
+  unsigned long long mask;        // [tokens of Q, mask_words] uint32; read for a custom mask
+  unsigned long long softmax_scale_address;  // one fp32 that replaces softmax_scale_log2; 0: none
+  unsigned long long output_scale_address;   // one fp32 that replaces output_scale; 0: none
 
   long long q_batch_stride;
   long long q_token_stride;
@@ -48,24 +49,24 @@ struct AttentionDecodeParameters {
   long long page_table_stride;
 
   int batch;
-  int q_len;                 // with q_offsets the most of a sequence
-  int q_tiles;               // of a sequence, at most: ceil(q_len * group / tile_size_q)
+  int q_len;                 // if q_offsets: the maximum of a sequence
+  int q_tiles;               // maximum of a sequence: ceil(q_len * group / tile_size_q)
   int heads_q;               // a multiple of heads_kv
-  int partial_rows;          // rows of a tile that there are at most
-  int min_units;             // that a block takes where there are not enough for all
-  int split_is_unit;         // each unit is a split of its own; 0: a split is what a block has of a tile
-  int window;                // newest tokens a query sees, itself included; read if sliding_window
-  int max_kv_length;         // lengths beyond it are cut to it: the page table holds no more
+  int partial_rows;          // maximum rows of a tile
+  int min_units;             // minimum units of a block, even if some blocks then have none
+  int split_is_unit;         // 1: each unit is a split; 0: a split is a block's part of a tile
+  int window;                // newest tokens that a query sees, including itself; read if sliding_window
+  int max_kv_length;         // longer lengths are clamped to it, the size of the page table
   float softmax_scale_log2;  // softmax scale times log2(e), > 0
   float output_scale;
-  float soft_cap;           // > 0; read with soft_cap
+  float soft_cap;           // > 0; read if soft_cap
   int mask_words;           // of a query token
-  int v_page_table_offset;  // from K's entries of a sequence to V's; read with separate_page_tables
+  int v_page_table_offset;  // from a sequence's K entries to its V entries; read if separate_page_tables
 
   FastDivisor heads_kv;
   FastDivisor group;   // query heads of one KV head
-  FastDivisor unit;    // tokens of KV that are divided among blocks together: a multiple of tile_size_kv
-  FastDivisor blocks;  // that share the units of one KV head; the main grid is this times heads_kv
+  FastDivisor unit;    // KV tokens of one work unit; a multiple of tile_size_kv
+  FastDivisor blocks;  // blocks that share the units of one KV head; main grid: blocks * heads_kv
 };
 
 static_assert(sizeof(AttentionDecodeParameters) == 344 && alignof(AttentionDecodeParameters) == 8,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_lse`. Compiled by the host's
-// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both
-// sides. A change of any field is a new interface version of the template.
+// The by-value argument of the kernel of the template `attention_lse`. The host's compiler and
+// NVRTC (which has no standard headers) both compile it, and the assertions check the layout on
+// both sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/parameter_layout.h>
 
 namespace cubinet::kernel_templates {
@@ -12,7 +12,7 @@ struct AttentionLseParameters {
   // [rows] pairs of fp32, multiple of 16 bytes: the largest scaled logit and the sum of the
   // probabilities.
   unsigned long long softmax_stats;
-  unsigned long long lse;  // [rows] fp32, natural logarithm; -infinity where the sum is 0
+  unsigned long long lse;  // [rows] fp32, natural logarithm; -infinity if the sum is 0
   long long rows;          // tokens times heads
 };
 

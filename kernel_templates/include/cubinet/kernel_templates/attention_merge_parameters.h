@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_merge`. Compiled by the host's
-// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both
-// sides. A change of any field is a new interface version of the template.
+// The by-value argument of the kernel of the template `attention_merge`. The host's compiler and
+// NVRTC (which has no standard headers) both compile it, and the assertions check the layout on
+// both sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
 namespace cubinet::kernel_templates {
 
-// O and the log-sum-exp of some rows. Addresses are device addresses (CUdeviceptr), strides count
-// elements.
+// A partial result: O and the log-sum-exp of rows. Addresses are device addresses (CUdeviceptr).
+// Strides count elements.
 struct AttentionMergePart {
   unsigned long long o;    // [tokens, heads, head_dim]
-  unsigned long long lse;  // [tokens, heads] fp32, natural logarithm; -infinity of a row that saw nothing
+  unsigned long long lse;  // [tokens, heads] fp32, natural logarithm; -infinity for a row without KV
   long long token_stride;
   long long head_stride;
 };
@@ -19,11 +19,11 @@ struct AttentionMergePart {
 struct AttentionMergeParameters {
   AttentionMergePart first;
   AttentionMergePart second;
-  AttentionMergePart merged;  // may be first or second; lse 0: not wanted
+  AttentionMergePart merged;  // may be first or second; lse 0: not written
   FastDivisor heads;
   int rows;            // tokens times heads; below 2^31 >> lanes_log2
   int row_vectors;     // head_dim / 8
-  int lanes_log2;      // 1 << this lanes share a row: at most a warp
+  int lanes_log2;      // 1 << lanes_log2 lanes share a row; at most a warp
   float output_scale;  // of the merged output
 };
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Division by a number that the host knows, as kernels do it. Compiled by the host's compiler and
-// by NVRTC.
+// Division by a number that the host knows in advance. The host's compiler and NVRTC both compile
+// this file.
 #include <cubinet/kernel_templates/parameter_layout.h>
 
 namespace cubinet::kernel_templates {
 
-// Division of n >= 0: multiply, take the high half, shift. The layout is an ABI of kernels.
+// A divisor for n >= 0: multiply, take the high half, shift. The layout is an ABI of kernels.
 //
-// Exact for every divisor from 1 to 2^31 - 1 and every n from 0 to 2^31 - 1: with s = shift and m =
-// ceil(2^(32+s) / d), 2^s < d <= 2^(s+1), the excess m*d - 2^(32+s) is below 2^(s+1), so n times it
-// stays below 2^(32+s). Divisor 1 has no such s; multiplier 0 says so, and the quotient is n.
+// The quotient is exact for every divisor from 1 to 2^31 - 1 and every n from 0 to 2^31 - 1. With s
+// = shift and m = ceil(2^(32+s) / d), 2^s < d <= 2^(s+1), the excess m*d - 2^(32+s) is below
+// 2^(s+1), so n times it stays below 2^(32+s). Divisor 1 has no such s; it has multiplier 0, and
+// the quotient is n.
 //
-// Made by make_fast_divisor (fast_divisor.hpp). As it stands it divides by 1.
+// make_fast_divisor (fast_divisor.hpp) creates one. The default divides by 1.
 struct FastDivisor {
   int divisor = 1;
   unsigned multiplier = 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the argument structures of kernels share. Compiled by the host's compiler and by NVRTC
-// (which has no standard headers), so that both sides hold the layout that the assertions state.
+// Common parts of the argument structures of kernels. The host's compiler and NVRTC (which has no
+// standard headers) both compile this file, so that the assertions hold for both layouts.
 
-// For functions that both sides compile.
+// Marks functions that both sides compile.
 #ifdef __CUDACC__
 #define CUBINET_BOTH_SIDES __host__ __device__
 #else
 #define CUBINET_BOTH_SIDES
 #endif
 
-// NVRTC knows neither offsetof nor the builtin; its front end's own operator does the same.
+// NVRTC has neither offsetof nor the builtin. The operator of its front end is equivalent.
 #ifdef __CUDACC_RTC__
 #define CUBINET_OFFSET_OF(type, member) __INTADDR__(&((type*)0)->member)
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `rms_norm`. Compiled by the host's
-// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both
+// The by-value argument of the kernel of the template `rms_norm`. The host's compiler and NVRTC
+// (which has no standard headers) both compile it, and the assertions check the layout on both
 // sides. A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/parameter_layout.h>
 
@@ -13,7 +13,7 @@ struct RmsNormParameters {
   unsigned long long x;         // [rows, hidden_size]
   unsigned long long weight;    // [hidden_size]
   unsigned long long y;         // [rows, hidden_size]
-  unsigned long long residual;  // [rows, hidden_size]; read and rewritten as residual + x if residual_add
+  unsigned long long residual;  // [rows, hidden_size]; if residual_add, replaced by residual + x
 
   long long x_row_stride;
   long long y_row_stride;

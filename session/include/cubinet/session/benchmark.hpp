@@ -18,27 +18,29 @@ namespace cubinet {
 struct BenchmarkCase {
   AttentionProblem problem;                   // its kv_lengths are ignored
   std::vector<std::int32_t> kv_lengths = {};  // of each sequence; empty: all problem.kv_len
-  bool lengths_unknown = false;               // if true, the plan is made without them, as for a CUDA graph
+  bool lengths_unknown = false;               // if true, the plan does not use them, as in a CUDA graph
   bool starts_early = false;                  // PlanOptions::starts_early
   std::uint32_t splits = 0;                   // PlanOptions::splits; 0: as planned
   std::vector<std::string> backends = {};     // each gives a row; empty: auto
-  // What the rows must reach. Ratios are of medians in the same rounds.
+  // The limits that the rows must meet. Ratios are of medians in the same rounds.
   //   read:0.95       a kernel that only reads K and V takes at least 0.95 times as long
-  //   us:475          at most so many microseconds
-  //   teraflops:527   at least
+  //   us:475          a run takes at most 475 microseconds
+  //   teraflops:527   a run reaches at least 527 teraflops
   //   row:TAG:1.15    at most 1.15 times the time of the one earlier row with this tag
   //   peer:NAME:0.9   at most 0.9 times the time of this peer
-  //   error:NAME:1.1  the error of the whole output is at most 1.1 times this peer's, with the same inputs
+  //   error:NAME:1.1  the error of the whole output is at most 1.1 times this peer's error with
+  //                   the same inputs
   // A goal is missed if a time that it needs was not measured.
   std::vector<std::string> goals = {};
   std::string tag = {};    // names the case in results and goals
   std::string where = {};  // begins the messages about the case: "'FILE', line 3"
 };
 
-// Another implementation: a process that answers questions in JSON (docs/benchmarks.md).
+// A peer is another implementation of attention: a process that answers questions in JSON
+// (docs/benchmarks.md).
 struct BenchmarkPeer {
-  std::string name;     // that goals use; each peer has its own
-  std::string command;  // of /bin/sh
+  std::string name;     // unique; goals refer to it
+  std::string command;  // /bin/sh runs it
 };
 
 // The times of a peer for a case, in the rounds of the row.
@@ -139,16 +141,15 @@ struct BenchmarkResult {
   std::vector<BenchmarkRow> rows;
   bool cancelled = false;
 
-  // Returns whether every row is correct; a missed goal does not change that.
+  // Returns whether every row is correct. A missed goal does not change the result.
   bool good() const;
 };
 
-// Measures the cases on a device. Each round times a CUDA graph of 20 runs over copies of K and V
-// that exceed the L2, then a kernel that only reads as many bytes, then the peers. Before that,
-// every row of the output is compared with attention in double precision. The error of one case is
-// in its rows. Errors of all of them: invalid_argument, before anything is measured, for cases,
-// goals and peers that make no sense; unavailable without the device; io if a peer cannot be
-// started.
+// Measures the cases on a device. First compares every row of the output with attention in double
+// precision. Each round then times a CUDA graph of 20 runs over copies of K and V that exceed the
+// L2, a kernel that only reads as many bytes, and the peers. The error of one case is stored in its
+// rows. Errors of the whole call: invalid_argument, before anything is measured, if a case, goal or
+// peer is invalid; unavailable if there is no device; io if a peer cannot be started.
 Result<BenchmarkResult> benchmark(const Session& session, const BenchmarkOptions& options);
 
 // Returns the JSON that `cubinet bench attention --json` prints.

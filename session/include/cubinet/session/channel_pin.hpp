@@ -10,12 +10,12 @@
 
 namespace cubinet {
 
-// A manifest to stay with. At most one of the last three is given; without one it is the manifest
-// that the channel named last.
+// A manifest to pin. At most one of the last three fields is set. If none is set, the manifest that
+// the channel named last is pinned.
 struct PinOptions {
   std::string reference;      // a server's channel, as in ServerOptions::reference
   std::string manifest = {};  // its SHA-256, with or without "sha256:"
-  bool before = false;        // the manifest that the channel named before the last one
+  bool before = false;        // if true, the manifest that the channel named before the last one
   // The manifest of this version, among those that the home has seen and the one that the channel
   // names now.
   std::optional<std::uint64_t> version = {};
@@ -26,15 +26,15 @@ struct PinResult {
   std::optional<std::string> pinned = {};  // the SHA-256 of the manifest; nullopt: the channel is followed
 };
 
-// Makes the home stay with a manifest, whatever the channel names. Pulls and server stores then use
-// it, also if it is older than a version that was seen; it has to be signed all the same. Only a
-// version asks the server.
+// Pins a manifest in the home, whatever the channel names. Pulls and server stores then use it,
+// even if it is older than a version that was seen. It must still be signed. Contacts the server
+// only if `version` is set.
 //
 // Errors: invalid_argument for a reference without a channel; not_found if the home knows no such
 // manifest; and the errors of Home::open.
 Result<PinResult> pin_channel(const SessionOptions& session, const PinOptions& options);
 
-// Makes the home follow the channel again. not_found if it has pinned nothing.
+// Makes the home follow the channel again. Returns not_found if the channel is not pinned.
 Result<PinResult> unpin_channel(const SessionOptions& session, const std::string& reference);
 
 // Returns the JSON that `cubinet channel pin --json` prints.

@@ -10,12 +10,12 @@
 
 namespace cubinet {
 
-// The compilers that a session finds, and what the chosen one can do. A plain value.
+// The compilers that a session finds, and the capabilities of the chosen one. A plain value.
 struct CompilerReport {
   struct Library {
     std::string source;    // "option", "toolkit", "wheel" or "library path"
     std::string library;   // libnvrtc, without symbolic links
-    std::string builtins;  // libnvrtc-builtins beside it; empty: it is missing, and this one cannot compile
+    std::string builtins;  // libnvrtc-builtins beside it; empty: missing, so it cannot compile
     bool chosen = false;
   };
   struct Linker {
@@ -28,13 +28,13 @@ struct CompilerReport {
   std::string identity = {};               // "NVRTC 13.0, build <hex>+<hex>"; empty: there is no compiler
   std::string library = {};                // of the chosen one
   std::string builtins = {};               // of the chosen one
-  std::optional<Linker> linker = {};       // only sources that are linked need it
-  std::string why_no_linker = {};          // if there is none
+  std::optional<Linker> linker = {};       // needed only to link sources
+  std::string why_no_linker = {};          // empty if there is a linker
   std::vector<SmTarget> targets = {};      // that the compiler builds for
-  std::optional<Error> error = {};         // nothing can be compiled, and why
+  std::optional<Error> error = {};         // why nothing can be compiled
 };
 
-// Searches the compilers as a session with these options does. Loads NVRTC if there is one.
+// Searches for compilers as a session with these options does. Loads NVRTC if there is one.
 CompilerReport report_compilers(const SessionOptions& session);
 
 }  // namespace cubinet

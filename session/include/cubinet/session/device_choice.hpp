@@ -12,7 +12,7 @@
 
 namespace cubinet {
 
-// A device and the problems that it is to run. A plain value.
+// A device and the problems that it will run. A plain value.
 struct DeviceRequest {
   struct Problem {
     std::string text;  // as the caller wrote it, for results and messages
@@ -34,8 +34,8 @@ struct DeviceChoice {
   std::vector<UnservedProblem> unserved = {};
 };
 
-// Returns those of `records`, which `store` lists, that the device needs, in their order. For
-// problems these are the builds that their plans choose from the store, with the kernels that
+// Returns the subset of `records` that the device needs, in their order. `store` lists `records`.
+// For problems, returns the builds that their plans choose from the store, and the kernels that
 // follow them (a reduction) if the store has them. Compiles nothing.
 Result<DeviceChoice> choose_for_device(const SessionOptions& session, const DeviceRequest& request,
                                        const std::shared_ptr<Store>& store, CubinRecords records);

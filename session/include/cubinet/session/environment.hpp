@@ -37,16 +37,20 @@ struct EnvironmentHome {
 };
 EnvironmentHome home_from(const EnvironmentVariables& environment);
 
-// Returns the options that the environment means. Everything it does not mention keeps its default.
+// Returns the options that the environment sets. Options that it does not mention keep their
+// defaults.
 //
 //   CUBINET_HOME               the home
-//   XDG_CACHE_HOME, HOME       else `cubinet` in the cache folder; a relative XDG_CACHE_HOME is ignored
+//   XDG_CACHE_HOME, HOME       without CUBINET_HOME, the home is `cubinet` in the cache folder;
+//                              a relative XDG_CACHE_HOME is ignored
 //   CUBINET_SITE_HOMES         read-only homes, separated by ':'
-//   XDG_RUNTIME_DIR            the folder `cubinet` in it has the index of a home on a network file system
+//   XDG_RUNTIME_DIR            its folder `cubinet` has the index of a home on a network file
+//                              system
 //   CUDA_HOME, CUDA_PATH       toolkits that are searched for NVRTC first
 //   CUBINET_CUDA_WHEELS        folders of NVIDIA's wheels, separated by ':', searched next
 //   https_proxy, all_proxy     the proxy, lower case before upper case; no_proxy its exceptions
-//   AWS_*                      S3 credentials, region, profile and files, as AWS's own tools read them
+//   AWS_*                      S3 credentials, region, profile and files, as AWS's own tools read
+//                              them
 //   DOCKER_CONFIG, HOME, PATH  registry credentials and their helpers, as docker finds them
 SessionOptions session_options_from(const EnvironmentVariables& environment);
 

@@ -30,13 +30,13 @@ struct MirrorBundleResult {
   TrustReport trust = {};
 };
 
-// Returns whether a server's reference names a bundle, by its channel or its manifest.
-// invalid_argument for what is not a reference.
+// Returns whether a server's reference names a bundle, by its channel or its manifest. Returns
+// invalid_argument if the text is not a reference.
 Result<bool> names_bundle(const std::string& reference);
 
-// Copies a whole bundle from one server to another one: the same manifest with everything that it
-// names. The source's policy judges the bundle first. Blobs that the destination has are not sent.
-// Errors are those of pull(), and those of push() for the destination.
+// Copies a whole bundle from one server to another: the manifest, unchanged, and everything that it
+// names. The source's policy judges the bundle first. Blobs that the destination already has are
+// not sent. Errors are those of pull(), and those of push() for the destination.
 Result<MirrorBundleResult> mirror_bundle(const SessionOptions& session, const MirrorBundleOptions& options);
 
 // Returns the JSON that `cubinet mirror --json` prints for a bundle.

@@ -16,15 +16,15 @@ struct OutdatedOptions {
   std::vector<std::string> bundles = {};  // files, compared with the channels that they state
 };
 
-// A channel or a bundle's file, compared with what the channel names now.
+// A channel or a bundle's file, compared with the manifest that the channel names now.
 struct Comparison {
-  std::string what;                         // a reference, or a file
+  std::string what;                         // a reference or a file
   std::optional<std::uint64_t> here = {};   // the version that is used here; nullopt: none
   std::optional<std::uint64_t> there = {};  // the version that the channel names now; nullopt: unknown
   std::string channel = {};                 // as the newer bundle states it
-  bool same = false;                        // both are the same manifest, or the file is as new
+  bool same = false;                        // both have the same manifest, or the file is as new
   bool pinned = false;                      // the home has pinned its manifest
-  std::optional<Error> error = {};          // nothing could be compared
+  std::optional<Error> error = {};          // why nothing could be compared
 
   bool outdated() const { return !error && !same; }
 };
@@ -36,9 +36,10 @@ struct OutdatedResult {
   bool current() const;
 };
 
-// Asks servers for what their channels name now and compares it with the home and with bundle
-// files. A server that does not answer is a Comparison with an error. Errors: invalid_argument for
-// a reference without a channel, and the errors of Home::open and Bundle::open.
+// Queries servers for the manifests that their channels name now, and compares these with the home
+// and with bundle files. A server that does not answer becomes a Comparison with an error. Errors:
+// invalid_argument for a reference without a channel, and the errors of Home::open and
+// Bundle::open.
 Result<OutdatedResult> outdated(const SessionOptions& session, const OutdatedOptions& options = {});
 
 // Returns the JSON that `cubinet outdated --json` prints.

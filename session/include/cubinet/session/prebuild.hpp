@@ -18,7 +18,7 @@
 namespace cubinet {
 
 // One of N equal parts of a matrix: every N-th kernel in the order of the keys. The parts are the
-// same on every machine and whatever the order of the matrix.
+// same on every machine and do not depend on the order of the matrix.
 struct MatrixShard {
   std::uint64_t index = 1;  // from 1
   std::uint64_t count = 1;
@@ -27,7 +27,7 @@ struct MatrixShard {
   std::string to_string() const;
 };
 
-// One kernel of a prebuild that is done. `kernel` is empty if only time has passed.
+// The completion of one kernel of a prebuild. `kernel` is empty if only time has passed.
 struct PrebuildProgress {
   std::size_t done = 0;
   std::size_t total = 0;
@@ -35,7 +35,7 @@ struct PrebuildProgress {
   std::string outcome = {};  // "compiled", "registry", …, "not found" or "failed: REASON"
   double seconds = 0;        // of the compilation, or of the search
   std::uint64_t bytes = 0;   // of the image; 0: there is none
-  bool kept = true;          // by the home
+  bool kept = true;          // if true, the home has the build
 };
 
 struct PrebuildOptions {
@@ -43,18 +43,18 @@ struct PrebuildOptions {
   std::optional<std::string> matrix = {};
   std::string matrix_name = "the matrix";
   MatrixShard shard = {};  // the part of the matrix to build
-  // Builds the kernels that the plans of these problems use, too.
+  // The problems whose plans' kernels are also built.
   DeviceRequest request = {};
   std::string output = {};  // the bundle to write
   BundleOptions bundle = {};
-  bool skip_refused = false;          // build the rest if a template or the compiler refuses a combination
-  unsigned jobs = 0;                  // compilations at a time; 0: as many as processors and memory allow
-  std::uint64_t memory = UINT64_MAX;  // the most that compilations may take, in bytes
-  // Called after each kernel, and several times a second in between; from any thread, one call at a
-  // time.
+  bool skip_refused = false;          // if true, combinations that are refused do not stop the rest
+  unsigned jobs = 0;                  // parallel compilations; 0: as processors and memory allow
+  std::uint64_t memory = UINT64_MAX;  // limit for all compilations, in bytes
+  // Called after each kernel and several times a second in between. Any thread may call it; calls
+  // do not overlap.
   Callback<void(const PrebuildProgress&)> progress = {};
-  // Called often, one call at a time. If it returns true no further compilation begins; what is
-  // done is kept.
+  // Called often; calls do not overlap. If it returns true, no further compilation begins. Finished
+  // builds are kept.
   Callback<bool()> cancelled = {};
 };
 
@@ -83,8 +83,8 @@ struct PrebuildResult {
   std::string bundle = {};
   MatrixShard shard = {};
   std::vector<Build> built = {};               // in the order of the matrix
-  std::vector<Failure> failed = {};            // nothing was found or compiled
-  std::vector<Failure> not_kept = {};          // in the bundle, but the home could not take them
+  std::vector<Failure> failed = {};            // kernels without a build
+  std::vector<Failure> not_kept = {};          // in the bundle, but not in the home, and why
   std::vector<Failure> refused = {};           // by a template or the compiler
   std::vector<UnservedProblem> unserved = {};  // of PrebuildOptions::request
   bool interrupted = false;                    // by PrebuildOptions::cancelled

@@ -17,8 +17,8 @@
 namespace cubinet {
 
 struct PullOptions {
-  // The server and its bundle, as in ServerOptions::reference. A channel that the home has pinned
-  // means the pinned manifest.
+  // The server and its bundle, as in ServerOptions::reference. If the home has pinned the channel,
+  // the pinned manifest is used.
   std::string reference;
   std::vector<std::string> mirrors = {};  // contacted next; references without a channel
   // The bundle to write; its signatures are written beside it. Empty: the kernels are imported into
@@ -27,11 +27,11 @@ struct PullOptions {
   // The kernels to pull. All of them unless one of these is given.
   RecordFilter filter = {};
   std::optional<DeviceRequest> device = {};
-  bool dry_run = false;  // if true, only determines what would be pulled, and remembers nothing
+  bool dry_run = false;  // if true, determines what would be pulled and records nothing
   // Called on the calling thread as the kernels arrive.
   Callback<void(const TransferProgress&)> progress = {};
-  // Called often, from any thread. If it returns true the pull ends: unavailable. What has arrived
-  // is kept in the home, or beside `output`, and the next pull continues with it.
+  // Called often, from any thread. If it returns true, the pull ends with `unavailable`. Data that
+  // has arrived is kept in the home or beside `output`, and the next pull continues with it.
   Callback<bool()> cancelled = {};
 
   bool is_part() const { return !filter.empty() || device.has_value(); }
@@ -41,18 +41,18 @@ struct PullResult {
   std::string reference;  // the server and the manifest: "oci://host/name@sha256:…"
   std::string channel;    // as the bundle states it
   std::uint64_t version = 0;
-  bool pinned = false;        // the home has pinned this manifest; the channel may name another one
-  std::uint64_t kernels = 0;  // that were pulled
-  std::uint64_t present = 0;  // others, which the home had already
-  std::uint64_t bytes = 0;    // of these kernels on the server
+  bool pinned = false;                     // the home has pinned this manifest; the channel may name another
+  std::uint64_t kernels = 0;               // that were pulled
+  std::uint64_t present = 0;               // that the home already had
+  std::uint64_t bytes = 0;                 // of these kernels on the server
   std::vector<StoreFinding> refused = {};  // by the home: damaged, or in conflict with its builds
-  // Kernels of which the home still uses a newer bundle's build.
+  // Kernels for which the home still uses the build of a newer bundle.
   std::vector<ImportReport::Outranked> outranked = {};
   std::vector<UnservedProblem> unserved = {};  // of PullOptions::device
   TrustReport trust = {};
   std::string bundle = {};  // the file; empty if the kernels are in the home
 
-  // Returns whether no kernel of the bundle matches the options. Nothing was written then.
+  // Returns whether no kernel of the bundle matches the options. Nothing was written in that case.
   bool empty() const { return kernels == 0 && present == 0; }
 };
 

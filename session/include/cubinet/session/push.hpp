@@ -10,7 +10,7 @@ namespace cubinet {
 
 struct PushOptions {
   std::string bundle;  // a file; FILE.<key id>.minisig beside it are its signatures
-  // The server, as in ServerOptions::reference. Without a channel the bundle's own is used, if a
+  // The server, as in ServerOptions::reference. Without a channel, the bundle's own is used if a
   // server can have a channel of that name.
   std::string reference;
 };
@@ -22,8 +22,8 @@ struct PushResult {
   std::uint64_t signatures = 0;  // that were uploaded
 };
 
-// Uploads a bundle and its signatures, then makes the channel name it. Blobs that the server has
-// are not sent. Readers see the bundle of before, or the whole new one.
+// Uploads a bundle and its signatures, then makes the channel name it. Blobs that the server
+// already has are not sent. Readers see either the previous bundle or the whole new one.
 //
 // Errors: invalid_argument for a reference that names a manifest, and the errors of Bundle::open
 // and of the server.

@@ -18,9 +18,9 @@ struct RecordFilter {
   std::vector<std::string> templates = {};
   std::vector<ImageTarget> targets = {};
   std::vector<KernelKey> keys = {};
-  std::vector<std::string> functions = {};  // by their symbols, or by the names that their source gives them
-  std::vector<DataType> types = {};         // a kernel that also has other data types does not pass
-  // Keys, and names of templates, publishers or functions. NAME@PIN means the kernels of one pin,
+  std::vector<std::string> functions = {};  // symbols, or the names in the source
+  std::vector<DataType> types = {};         // a kernel with other data types does not pass
+  // Keys, and names of templates, publishers or functions. NAME@PIN selects the kernels of one pin,
   // or of one version of a publisher.
   std::vector<std::string> kernels = {};
 

@@ -5,7 +5,7 @@
 
 namespace cubinet {
 
-// The bytes of a transfer that have arrived, and all that are to arrive. A plain value.
+// The bytes of a transfer that have arrived, and the total. A plain value.
 struct TransferProgress {
   std::uint64_t bytes = 0;
   std::uint64_t total = 0;

@@ -41,7 +41,8 @@ struct TuneOptions {
   std::string table_file = {};  // the rows are merged into this file; empty: into the home's table
   // Called after each problem, on the calling thread.
   Callback<void(const TuneProgress&)> progress = {};
-  // Called often, from any thread. If it returns true the measurements end; finished ones are kept.
+  // Called often, from any thread. If it returns true, the measurements end. Finished ones are
+  // kept.
   Callback<bool()> cancelled = {};
 };
 
@@ -55,33 +56,34 @@ struct TuneResult {
   bool complete() const;
 };
 
-// Measures on a device which kernels run the problems fastest (tune_attention) and keeps each row
-// at once. Plans of sessions with this home then use it. The error of one problem is in its result.
-// Errors of all of them: unavailable without the device, or without a home or file to write; those
-// of Home::open and of reading the file.
+// Measures which kernels run the problems fastest on a device (tune_attention) and keeps each row
+// at once. Plans of sessions with this home then use the rows. The error of one problem is stored
+// in its result. Errors of the whole call: unavailable without the device, or without a home or
+// file to write; those of Home::open and of reading the file.
 Result<TuneResult> tune(const Session& session, const TuneOptions& options);
 // Returns the JSON that `cubinet tune --json` prints.
 std::string to_json(const TuneResult& result);
 
-// The plans that would be measured for a problem, that of the cost model first, or why there are
-// none.
+// The plans that would be measured for a problem, the cost model's choice first, or the reason why
+// there are none.
 struct TuneCandidates {
   AttentionProblem problem;
   std::vector<AttentionPlan> plans = {};
   std::optional<Error> error = {};
 };
-// Lists what tune() would measure. Compiles and writes nothing.
+// Lists the plans that tune() would measure. Compiles and writes nothing.
 Result<std::vector<TuneCandidates>> tune_candidates(const Session& session, const TuneOptions& options);
 std::string to_json(const std::vector<TuneCandidates>& candidates);
 
-// Measurements that are kept.
+// The stored measurements.
 struct Measurements {
   TuningTable table;
-  // The numbers, in table.rows(), of those of another version of their kernel. No plan uses them.
+  // The indices, in table.rows(), of rows that were measured with another version of their kernel.
+  // No plan uses them.
   std::vector<std::size_t> stale = {};
 };
-// Returns the measurements of a file or, if it is empty, of all stores of the session. A table that
-// cannot be read is an error.
+// Returns the measurements of a file or, if it is empty, of all stores of the session. Returns an
+// error if a table cannot be read.
 Result<Measurements> list_measurements(const Session& session, const std::string& table_file = {});
 std::string to_json(const Measurements& measurements);
 

@@ -10,7 +10,7 @@
 
 namespace cubinet {
 
-// The JSON of attention problems and of what a planner decides.
+// Returns the JSON of attention problems and of a planner's decisions.
 nlohmann::json describe(const AttentionProblem& problem);
 nlohmann::json describe(const AttentionPlan& plan);
 nlohmann::json describe_declines(const AttentionResolution& resolution);  // [{"backend", "reason"}]

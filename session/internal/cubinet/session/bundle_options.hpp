@@ -6,8 +6,8 @@
 namespace cubinet {
 
 // Returns invalid_argument for a channel that no bundle can have, and for a bundle that expires
-// before it is made: before anything is computed for it. An empty channel is allowed: such a bundle
-// is called by its file's name.
+// before it is created. Call it before any work for the bundle. An empty channel is allowed: the
+// bundle is then named by its file.
 Result<void> check_bundle_options(const BundleOptions& options);
 
 }  // namespace cubinet

@@ -11,8 +11,8 @@
 
 namespace cubinet {
 
-// Makes random inputs in the host's memory. problem.kv_lengths may be empty. unavailable if the
-// memory does not suffice. `threads` 0: one per core.
+// Makes random inputs in the host's memory. problem.kv_lengths may be empty. Uses one thread per
+// core if `threads` is 0. Returns unavailable if the memory does not suffice.
 Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
                                          const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                          unsigned threads);
@@ -21,14 +21,14 @@ Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
 // causes 3e-3.
 inline constexpr double kLargestError = 1e-2;
 
-// How far a run was from attention in double precision, and how far it may be.
+// The error of a run against attention in double precision, and the largest allowed error.
 struct AttentionVerdict {
   AttentionDeviation error;
   double allowed = kLargestError;
-  // If true, the output is e4m3. A row may then be below its smallest number, so one step is
-  // allowed.
+  // If true, the output is e4m3. The values of a row may then be below the smallest e4m3 number, so
+  // an error of one step is allowed.
   bool narrow_output = false;
-  bool appended = true;  // the append, if there is one, wrote the reference's bits
+  bool appended = true;  // if false, the append did not write the reference's bits
 
   bool correct() const;
 };

@@ -8,8 +8,8 @@
 
 namespace cubinet {
 
-// Returns the error with the place of its cause ("'FILE', line 3") before the message. An empty
-// place changes nothing.
+// Returns the error with the location of its cause ("'FILE', line 3") before the message. An empty
+// location changes nothing.
 inline Error with_place(Error error, const std::string& where) {
   if (!where.empty()) error.message = where + ": " + error.message;
   return error;

@@ -15,16 +15,17 @@
 namespace cubinet {
 
 // An element of a matrix:
-//   {"kernels": [{"template": NAME, "parameters": {NAME: [VALUE, ...], ...}, "targets": [TARGET, ...]}, ...]}
-// It stands for the product of all its lists. A single value needs no list.
+//   {"kernels": [{"template": NAME, "parameters": {NAME: [VALUE, ...], ...},
+//                 "targets": [TARGET, ...]}, ...]}
+// It denotes the product of all its lists. A single value needs no list.
 struct MatrixElement {
   std::string template_name;
   std::map<std::string, std::vector<ParameterValue>> parameters;
   std::vector<ImageTarget> targets;
 };
 
-// Parses a matrix. invalid_argument names the place: "FILE: kernels[2].targets: …", or "FILE:12: …"
-// with the line of a syntax error.
+// Parses a matrix. The message of invalid_argument begins with the location: "FILE:
+// kernels[2].targets: …", or "FILE:12: …" with the line of a syntax error.
 Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::string_view origin);
 
 struct MatrixKernel {

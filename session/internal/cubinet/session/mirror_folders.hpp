@@ -13,11 +13,11 @@
 namespace cubinet {
 
 struct MirrorFoldersOptions {
-  std::string source;  // a published folder, or one above several: a path or a server's reference
+  std::string source;  // a path or reference of a published folder, or of a folder of several
   std::vector<std::string> mirrors = {};   // contacted next
   std::filesystem::path destination = {};  // from mirror_destination()
-  // The folders and the digests of their lists. Empty: the lists that a source on this machine has
-  // itself.
+  // The folders and the digests of their lists. Empty: a source on this machine has its own lists,
+  // which are used.
   std::vector<PublishedList> lists = {};
   // The cubins to copy; all of them without these.
   std::vector<SmTarget> targets = {};
@@ -32,21 +32,20 @@ struct MirrorFoldersResult {
   std::filesystem::path destination;
   std::vector<MirroredFolder> folders = {};
   std::vector<UnservedProblem> unserved = {};  // of MirrorFoldersOptions::device; empty if interrupted
-  bool interrupted = false;                    // the next mirror continues; the pages are the old ones
+  bool interrupted = false;                    // the next mirror continues; the pages are not updated
   double seconds = 0;
 
   std::optional<Error> error() const;  // the interruption
-  // Returns whether every file is there and right.
+  // Returns whether every file exists and is correct.
   bool sound() const;
 };
 
-// Returns the folder that a reference names. invalid_argument for a server, a channel and a
+// Returns the folder that a reference names. Returns invalid_argument for a server, a channel and a
 // manifest.
 Result<std::filesystem::path> mirror_destination(const std::string& reference);
 
-// Copies published folders, checked, into a folder that any static server then serves
-// (mirror_published). If a device is given, the cubins that it needs are chosen from each folder's
-// header.
+// Copies published folders and checks them (mirror_published). Any static server can then serve the
+// destination. If a device is given, the cubins that it needs are chosen from each folder's header.
 Result<MirrorFoldersResult> mirror_folders(const SessionOptions& session,
                                            const MirrorFoldersOptions& options);
 

@@ -23,7 +23,8 @@ struct NeededBuilds {
   std::vector<UnservedProblem> unserved;
 };
 // Returns the builds that the plans of the problems use on the device, each once, in the order of
-// the problems: an existing build if there is one, else the one that would be compiled.
+// the problems. For each kernel this is an existing build or, if there is none, the build that
+// would be compiled.
 Result<NeededBuilds> builds_needed(Runtime& runtime, const DeviceRequest& request);
 
 }  // namespace cubinet

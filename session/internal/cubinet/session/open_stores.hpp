@@ -17,7 +17,7 @@ namespace cubinet {
 // Returns whether a place of SessionOptions::bundles is a server's reference and not a file.
 bool names_server(std::string_view place);
 
-// Opens the home with this access. Unlike open_stores, it never continues without one:
+// Opens the home with this access. Unlike open_stores, it fails if there is no home:
 // invalid_argument if SessionOptions::home is empty, else the errors of Home::open.
 Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access);
 
@@ -29,11 +29,11 @@ struct OpenedStores {
   std::shared_ptr<Home> home;  // nullptr: none is used
   std::vector<std::shared_ptr<Store>> stores;
 };
-// Opens everything that the options name. Servers and caches are contacted at their first look-up.
+// Opens all stores that the options name. Servers and caches are contacted at their first look-up.
 Result<OpenedStores> open_stores(const SessionOptions& options);
 
-// Returns where NVRTC is searched: as the options say, with the home's folder for bundled headers
-// unless they name another.
+// Returns the search for NVRTC that the options specify. Bundled headers are unpacked in the home's
+// folder unless the options name another.
 CompilerSearch compiler_search(const SessionOptions& options);
 
 // Returns a Runtime over these stores with the compiler, policies, log and observer of the options.

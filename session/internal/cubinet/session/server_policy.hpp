@@ -10,14 +10,14 @@
 
 namespace cubinet {
 
-// Returns what the options' policy says about a server; nullopt if it says nothing. Errors are
-// those of ServerReference::parse and find_trust_policy.
+// Returns the options' policy for a server; nullopt if there is none. Errors are those of
+// ServerReference::parse and find_trust_policy.
 Result<std::optional<TrustPolicy>> policy_of(const SessionOptions& options, const ServerReference& reference);
 Result<std::optional<TrustPolicy>> policy_of_place(const SessionOptions& options,
                                                    const std::string& reference);
 
-// The same for a server that is about to be contacted: untrusted if the policy allows only kept
-// content (local_only).
+// Like policy_of, for a server that will be contacted. Returns untrusted if the policy allows only
+// kept content (local_only).
 Result<std::optional<TrustPolicy>> policy_to_contact(const SessionOptions& options,
                                                      const ServerReference& reference);
 

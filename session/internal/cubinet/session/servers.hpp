@@ -22,23 +22,23 @@ struct OpenServers {
   std::shared_ptr<Server> server;
 };
 
-// Parses a reference and its mirrors. invalid_argument for a mirror that names a channel or a
-// manifest.
+// Parses a reference and its mirrors. Returns invalid_argument for a mirror that names a channel or
+// a manifest.
 Result<std::vector<ServerReference>> parse_references(const std::string& reference,
                                                       const std::vector<std::string>& mirrors);
 
 // Returns invalid_argument for a reference that names neither a channel nor a manifest.
 Result<void> check_names_bundle(const ServerReference& reference);
 
-// Parses the reference of a channel. invalid_argument if it names none.
+// Parses the reference of a channel. Returns invalid_argument if it names none.
 Result<ServerReference> parse_channel(const std::string& reference);
 
-// Opens the servers of these references as one; each is a mirror of the first. None is contacted
-// yet. `cancelled` ends a request that is in progress.
+// Opens the servers of these references as one server; each is a mirror of the first. Does not
+// contact them yet. If `cancelled` returns true, a request in progress ends.
 Result<OpenServers<ContentServer>> open_servers(const ServerAccess& access,
                                                 const std::vector<ServerReference>& references,
                                                 Callback<bool()> cancelled = {});
-// The same for files by name.
+// Like open_servers, for files by name.
 Result<OpenServers<FileServer>> open_file_servers(const ServerAccess& access,
                                                   const std::vector<ServerReference>& references,
                                                   Callback<bool()> cancelled);

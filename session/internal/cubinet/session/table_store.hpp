@@ -9,10 +9,10 @@
 
 namespace cubinet {
 
-// Opens the rows of a published metadata header as a store of builds without images: for the
-// question which build would be chosen. Logs a warning for rows that cannot be used.
+// Opens the rows of a published metadata header as a store of builds without images. Use it to find
+// out which build would be chosen. Logs a warning for rows that cannot be used.
 Result<std::shared_ptr<Store>> open_table(const std::string& file, const LogSink& sink);
-// The same for a header that has been read; messages call it `file`.
+// Like open_table, for a header that was already read. Messages call it `file`.
 Result<std::shared_ptr<Store>> open_table(const std::string& file, ByteView bytes, const LogSink& sink);
 
 }  // namespace cubinet

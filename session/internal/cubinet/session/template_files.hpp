@@ -17,8 +17,8 @@ namespace cubinet {
 // The largest file of a template or a source, in bytes.
 inline constexpr std::uint64_t kMaximumTemplateBytes = std::uint64_t{16} << 20;
 
-// The source of a template and the file beside it that declares it, which is empty if the source
-// does.
+// The source of a template and the file beside it that declares it. `declaration` is empty if the
+// source contains the declaration.
 struct TemplateFile {
   std::filesystem::path source;
   std::filesystem::path declaration;
@@ -26,15 +26,15 @@ struct TemplateFile {
   Result<std::shared_ptr<const KernelTemplate>> read(FileSystem& files) const;
 };
 
-// Returns the templates that a name of SessionOptions::template_files stands for: a source, the
-// declaration beside one, or a folder, whose templates are its .cu files with a declaration.
-// invalid_argument for a folder without any.
+// Returns the templates that an entry of SessionOptions::template_files names: a source, the
+// declaration beside one, or a folder. The templates of a folder are its .cu files with a
+// declaration. Returns invalid_argument for a folder without any.
 Result<std::vector<TemplateFile>> find_templates(FileSystem& files, const std::string& name);
 
-// Returns all files of these templates that can be determined, so that none of them is overwritten.
+// Returns all files of these templates that can be determined. Outputs must not overwrite them.
 std::vector<std::string> files_of_templates(FileSystem& files, const std::vector<std::string>& names);
 
-// Returns the built-in templates and those of these files and folders.
+// Returns a catalog of the built-in templates and the templates of these files and folders.
 Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names);
 
 // Returns invalid_argument, with the nearest names, for a parameter that the template does not

@@ -10,8 +10,8 @@
 
 namespace cubinet {
 
-// A server whose transfers report their progress and can be cancelled. A cancelled transfer is
-// unavailable. Reads and writes are passed to the server that it wraps.
+// A server that wraps another one, reports the progress of transfers and can cancel them. A
+// cancelled transfer returns unavailable.
 class TransferWatch final : public ContentServer {
  public:
   // Either callback may be empty.
@@ -21,7 +21,7 @@ class TransferWatch final : public ContentServer {
 
   std::string name() const override { return server_->name(); }
 
-  // Begins to count: reports 0 of so many bytes.
+  // Starts counting: reports 0 of `total` bytes.
   void expect(std::uint64_t total);
 
  protected:
@@ -37,7 +37,7 @@ class TransferWatch final : public ContentServer {
  private:
   class CountedSink;
 
-  Result<void> check() const;  // unavailable after a cancellation
+  Result<void> check() const;  // returns unavailable after a cancellation
   void count(std::int64_t bytes);
 
   const std::shared_ptr<ContentServer> server_;
