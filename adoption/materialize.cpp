@@ -157,7 +157,7 @@ Result<MaterializeReport> materialize_cache(Store& store, const MaterializeReque
     } else if (outcome == CacheWriter::Outcome::present) {
       ++report.present;
     } else {
-      report.left_out.push_back({entry, "another entry lies there: remove it, or name another folder"});
+      report.left_out.push_back({entry, "another entry exists there: remove it, or name another folder"});
     }
   }
   return report;

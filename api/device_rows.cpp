@@ -118,7 +118,7 @@ Result<ExplainedBuild> DeviceRowReader::build_status(std::shared_ptr<const Cubin
   build.status = build_status_of(candidate, build_request);
   if (build.status == BuildStatus::stale && build_request.today.empty()) {
     return Error{ErrorCode::unavailable,
-                 prepared->spec().to_string() + ": what would be built today cannot be told",
+                 prepared->spec().to_string() + ": the current build cannot be determined",
                  "see that every header of its template can be read"};
   }
   build.verdict = explain(candidate, build_request, build.record->compiler);

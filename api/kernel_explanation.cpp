@@ -69,7 +69,7 @@ std::vector<ExplainedBuild> nearest(const CubinRecords& records, const KernelExp
 
 // Returns the additional remark on PTX: it is usable, but machine code is preferred.
 std::string place_of_ptx(bool chosen) {
-  return chosen ? "; PTX, which the driver compiles: no machine code that may be used lies anywhere"
+  return chosen ? "; PTX, which the driver compiles: no store has usable machine code"
                 : "; PTX, behind what goes first";
 }
 

@@ -49,7 +49,7 @@ class Finder {
     std::vector<std::pair<std::string, Contents>> children;
     for (const std::string& name : listing.folders) {
       if (depth == kMaximumDepth) {
-        found_.unreadable.push_back({path / name, "it lies more than 32 folders deep"});
+        found_.unreadable.push_back({path / name, "it is more than 32 folders deep"});
         continue;
       }
       auto child = list(path / name);

@@ -42,7 +42,7 @@ std::string_view why_not_within(std::string_view name) {
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find('/', begin), name.size());
     const std::string_view part = name.substr(begin, end - begin);
-    if (part == "..") return "lies outside the folder";
+    if (part == "..") return "is outside the folder";
     if (part.empty() || part == ".") return "has an empty part in its name";
     begin = end + 1;
   }

@@ -314,7 +314,7 @@ Result<void> check_apart(const std::vector<PublishedList>& lists) {
     if (folders[i].starts_with(folders[i - 1]))
       return Error{
           ErrorCode::invalid_argument,
-          "the published folder '" + folders[i] + "' is named twice, or lies in '" + folders[i - 1] + "'",
+          "the published folder '" + folders[i] + "' is named twice, or is inside '" + folders[i - 1] + "'",
           "mirror them one after the other into folders of their own"};
   }
   return {};

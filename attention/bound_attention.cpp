@@ -243,9 +243,9 @@ Result<void> BoundAttention::check(const AttentionTensors& tensors) const {
     const Result<int> ordinal = device_of_address(device, named.tensor->address);
     if (ordinal && *ordinal == device.ordinal()) continue;
     const std::string found =
-        ordinal ? "it lies on device " + std::to_string(*ordinal) : ordinal.error().message;
+        ordinal ? "it is on device " + std::to_string(*ordinal) : ordinal.error().message;
     return Error{ordinal ? ErrorCode::invalid_argument : ordinal.error().code,
-                 "attention: " + std::string(named.name) + " must lie on " + device.properties().to_string() +
+                 "attention: " + std::string(named.name) + " must be on " + device.properties().to_string() +
                      ": " + found};
   }
   return {};

@@ -15,7 +15,7 @@ Error corrupt(const std::string& reason) {
 template <class T>
 Result<T> structure_at(ByteView image, std::uint64_t offset, const char* what) {
   if (offset > image.size() || image.size() - offset < sizeof(T)) {
-    return corrupt(std::string(what) + " lies outside the file");
+    return corrupt(std::string(what) + " is outside the file");
   }
   T value;
   std::memcpy(&value, image.data() + offset, sizeof(T));
@@ -34,7 +34,7 @@ class NameTable {
   explicit NameTable(ByteView content) : content_(content) {}
 
   Result<std::string_view> at(std::uint64_t offset) {
-    if (offset >= content_.size()) return corrupt("a name lies outside its string table");
+    if (offset >= content_.size()) return corrupt("a name is outside its string table");
     const std::string_view rest = as_text(content_.subspan(static_cast<std::size_t>(offset)));
     const std::string_view name = rest.substr(0, rest.substr(0, kMaximumNameBytes + 1).find('\0'));
     if (name.size() > kMaximumNameBytes) return corrupt("a name has more than 64 KiB");
@@ -64,7 +64,7 @@ bool has_bytes(const Elf64_Shdr& header, Elf64_Half machine) {
 Result<ByteView> section_content(ByteView image, const Elf64_Shdr& header, Elf64_Half machine) {
   if (!has_bytes(header, machine)) return ByteView();
   if (header.sh_offset > image.size() || image.size() - header.sh_offset < header.sh_size) {
-    return corrupt("a section lies outside the file");
+    return corrupt("a section is outside the file");
   }
   return image.subspan(static_cast<std::size_t>(header.sh_offset), static_cast<std::size_t>(header.sh_size));
 }
@@ -91,7 +91,7 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
   headers.reserve(header.e_shnum);
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     // Subtraction is used because the sum would wrap around if e_shoff is near 2^64.
-    if (header.e_shoff > image.size()) return corrupt("the section table lies outside the file");
+    if (header.e_shoff > image.size()) return corrupt("the section table is outside the file");
     CUBINET_TRY_ASSIGN(
         headers.emplace_back(),
         structure_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr), "the section table"));
@@ -164,7 +164,7 @@ Result<void> for_each_elf_note(
     offset += sizeof(Elf64_Nhdr);
     const std::uint64_t name_bytes = padded(note.n_namesz);
     if (content.size() - offset < name_bytes || content.size() - offset - name_bytes < note.n_descsz) {
-      return corrupt("a note lies outside its section");
+      return corrupt("a note is outside its section");
     }
     std::string_view owner = as_text(content.subspan(static_cast<std::size_t>(offset), note.n_namesz));
     owner = owner.substr(0, owner.find('\0'));

@@ -27,7 +27,7 @@ class OciRegistry final : public ContentServer {
     CUBINET_TRY_ASSIGN(const HttpResponse response,
                        client_->send(to(HttpMethod::head, "blobs/", blob.digest)));
     if (response.status == 404) return false;
-    if (!response.succeeded()) return refusal_error("whether a blob is there cannot be told", response);
+    if (!response.succeeded()) return refusal_error("cannot find out whether a blob exists", response);
     const std::string* length = response.header("Content-Length");
     return length != nullptr && *length == std::to_string(blob.size);
   }

@@ -151,7 +151,7 @@ Result<std::optional<Cubin>> RemoteCache::fetch(const KernelIdentity& identity, 
   CUBINET_TRY_ASSIGN(CubinRecord record, verified_record(name, *entry));
   if (!is_that_build(record, identity, kind, fingerprint))
     return Error{ErrorCode::untrusted, "'" + name + "' holds another build than it is named by",
-                 "whoever can write to the cache put it there: see who may"};
+                 "somebody who can write to the cache stored it: check who may write"};
   // A server may have evicted the image and kept the entry.
   CUBINET_TRY_ASSIGN(auto image, get(blob_path(record.digest), record.size, record.size));
   if (!image) return std::optional<Cubin>();
@@ -231,9 +231,10 @@ Result<std::shared_ptr<Store>> open_remote_cache(RemoteCacheOptions options) {
                  "name it by its URL alone: https://host[:port]/base or s3://bucket/prefix"};
   options.reference = reference.to_string();
   if (!options.policy || options.policy->threshold == 0)
-    return Error{ErrorCode::untrusted,
-                 "no policy says whose builds are taken from the cache '" + options.reference + "'",
-                 "name its writers' public keys in the policy: whoever may write there could run code here"};
+    return Error{
+        ErrorCode::untrusted,
+        "no policy says whose builds are taken from the cache '" + options.reference + "'",
+        "name its writers' public keys in the policy: every writer of the cache could run code here"};
   if (options.files == nullptr) options.files = posix_file_system();
   CUBINET_TRY_ASSIGN(HttpPlace place, http_place(reference, options.files, options.credentials));
   return std::shared_ptr<Store>(std::make_shared<RemoteCache>(std::move(options), std::move(place)));

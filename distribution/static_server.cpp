@@ -18,7 +18,7 @@ class StaticServer final : public ContentServer {
     CUBINET_TRY_ASSIGN(const HttpResponse response, client_->send(request));
     // S3 returns 403 for missing objects to clients that may not list the bucket.
     if (response.status == 404 || response.status == 410 || response.status == 403) return false;
-    if (!response.succeeded()) return refusal_error("whether a blob is there cannot be told", response);
+    if (!response.succeeded()) return refusal_error("cannot find out whether a blob exists", response);
     const std::string* length = response.header("Content-Length");
     return length != nullptr && *length == std::to_string(blob.size);
   }

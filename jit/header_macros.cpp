@@ -146,7 +146,7 @@ MacroHeaders HeaderMacros::found(const std::string& operand) {
   MacroHeaders headers;
   const auto tokens = macro_tokens(operand);
   if (!tokens) {
-    headers.unknown = "how the compiler reads what stands there is not known";
+    headers.unknown = "it is not known how the compiler reads this text";
     return headers;
   }
   std::set<std::string> names;

@@ -91,7 +91,7 @@ class ClosureBuilder {
       if (unknown.empty()) continue;
       return Error{ErrorCode::invalid_argument,
                    "'" + name + "' has '" + header.text +
-                       "', whose header cannot be told before it is compiled: " + unknown,
+                       "', whose header cannot be determined before it is compiled: " + unknown,
                    "write the header's name there, or define the macro as a name"};
     }
     closure_.unused_words.assign(unused_words_.begin(), unused_words_.end());

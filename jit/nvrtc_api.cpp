@@ -59,7 +59,7 @@ Result<void> NvrtcApi::check_builtins() const {
                "'" + library_.path().string() + "' would compile with '" + used->path().string() +
                    "', which the process has loaded already, and not with its own '" +
                    builtins_->path().string() + "'",
-               "name the libnvrtc that lies beside the builtins that are loaded, or load none before"};
+               "name the libnvrtc that is beside the builtins that are loaded, or load none before"};
 }
 
 }  // namespace cubinet

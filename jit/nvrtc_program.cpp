@@ -71,7 +71,7 @@ Error nvrtc_error(const NvrtcApi& api, nvrtcResult result, const std::string& do
   }
   if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) {
     error.code = ErrorCode::unavailable;
-    error.remedy = "libnvrtc-builtins of the same release has to lie beside libnvrtc: install NVRTC again";
+    error.remedy = "libnvrtc-builtins of the same release has to be beside libnvrtc: install NVRTC again";
   }
   return error;
 }

@@ -113,7 +113,7 @@ class ExpressionParser {
     if (depth_ > kMaximumDepth) return fail("it is nested too deeply");
     CUBINET_TRY_ASSIGN(const Type condition, binary(1));
     if (!accept("?")) return condition;
-    CUBINET_TRY(require(condition, Type::flag, "what stands before '?'"));
+    CUBINET_TRY(require(condition, Type::flag, "the text before '?'"));
     const std::size_t to_else = emit(Operation::jump_if_false);
     CUBINET_TRY_ASSIGN(const Type first, ternary());
     const std::size_t to_end = emit(Operation::jump);

@@ -56,7 +56,7 @@ DeviceBuffer::~DeviceBuffer() {
 Result<void> DeviceBuffer::check_range(std::size_t bytes, std::size_t offset) const {
   if (offset <= size_ && bytes <= size_ - offset) return {};
   return Error{ErrorCode::invalid_argument, std::to_string(bytes) + " bytes at offset " +
-                                                std::to_string(offset) + " do not lie in a buffer of " +
+                                                std::to_string(offset) + " are not inside a buffer of " +
                                                 std::to_string(size_)};
 }
 

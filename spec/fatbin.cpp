@@ -130,7 +130,7 @@ Result<std::vector<FatbinElement>> read_fatbin(ByteView file) {
     CUBINET_TRY_ASSIGN(const ElementHead element, read_element_head(reader));
     if (element.head_bytes < kElementHeadBytes || element.head_bytes > rest.size() ||
         rest.size() - element.head_bytes < element.bytes)
-      return damaged_fatbin("an element does not lie in it");
+      return damaged_fatbin("an element is not inside it");
     const ByteView stored = rest.subspan(element.head_bytes).first(static_cast<std::size_t>(element.bytes));
     rest = rest.subspan(element.head_bytes + stored.size());
     if (element.kind != kPtxElement && element.kind != kElfElement) {

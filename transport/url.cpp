@@ -66,7 +66,7 @@ Result<Url> Url::parse(std::string_view text) {
   const std::string_view authority = rest.substr(0, authority_end);
   rest.remove_prefix(authority_end);
   if (authority.find('@') != std::string_view::npos)
-    return bad_url(text, "a user name or password in it would be told wherever it is");
+    return bad_url(text, "a user name or password in it would be shown wherever the URL is");
   auto asked = HostPort::parse(authority);
   if (!asked) return bad_url(text, asked.error().message);
   url.host = std::move(asked->host);

@@ -90,7 +90,7 @@ std::string unrecorded(const AttentionProblem& problem) {
   if (problem.mask == AttentionMask::custom)
     return "the publisher's own launcher ignores custom masks: how its kernels take them is not known";
   if (problem.sparse != SparseAttention::none) return "how its kernels take sparse attention is not known";
-  if (problem.skips_softmax) return "how its kernels are told when to skip softmax is not known";
+  if (problem.skips_softmax) return "the argument by which its kernels skip softmax is not known";
   if (problem.chunk != kUnlimited) return "the publisher's own launcher never asks for chunks";
   if (problem.sage_block != decltype(problem.sage_block){})
     return "how its kernels take Sage attention's scales is not known";

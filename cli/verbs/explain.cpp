@@ -48,11 +48,11 @@ std::string reason_of(const KernelExplanation& explanation) {
   if (const ExplainedBuild* choice = explanation.choice())
     return fmt::format("{} is used: {}", choice->record->target_name(), choice->verdict);
   if (explanation.would_compile) {
-    return fmt::format("no build that may be used lies anywhere: it would be compiled for {}",
+    return fmt::format("no store has a usable build: it would be compiled for {}",
                        explanation.would_compile->to_string());
   }
   std::string reason =
-      "no build that may be used lies anywhere, and none can be made: " +
+      "no store has a usable build, and none can be made: " +
       (explanation.cannot_compile ? explanation.cannot_compile->message : std::string("no target is left"));
   if (!explanation.builds.empty()) {
     const ExplainedBuild& best = explanation.builds.front();

@@ -130,7 +130,7 @@ Result<void> check_apart(const Context& context, const std::string& folder) {
   if (!around && !within) return {};
   return Error{ErrorCode::invalid_argument,
                fmt::format("'{}' {} the home '{}', whose own cubins it would import", folder,
-                           around ? "holds" : "lies in", home->string()),
+                           around ? "holds" : "is in", home->string()),
                "name the folder of the published cubins itself, or another home with --home"};
 }
 

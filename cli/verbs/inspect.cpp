@@ -151,7 +151,7 @@ void add_inspect(CLI::App& root, Action& chosen) {
   add_places(*verb, options->places);
   verb->footer(
       R"(Registers, stack and shared memory are those of the machine code; PTX states arguments and launch bounds alone.
-Spilled registers lie in the stack: with 0 bytes of it, none are.
+Spilled registers are in the stack: with 0 bytes of stack, none are spilled.
 
 Examples:
   cubinet inspect rms_norm.cubin

@@ -48,7 +48,7 @@ Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
     CUBINET_TRY_ASSIGN(const KernelExplanation explanation, runtime->explain(**kernel, {}));
     targets = targets_of(explanation);
     if (targets.empty()) {
-      return context.fail(Error{ErrorCode::invalid_argument, "no build of it lies anywhere that had a target",
+      return context.fail(Error{ErrorCode::invalid_argument, "no store has a build of it that had a target",
                                 "name the targets with --target"},
                           ExitStatus::usage);
     }

@@ -134,8 +134,8 @@ Result<ExitStatus> mirror(const Context& context, const MirrorArguments& argumen
 }  // namespace
 
 void add_mirror(CLI::App& root, Action& chosen) {
-  CLI::App* verb = root.add_subcommand(
-      "mirror", "Copy what lies at one place to another, checked: published cubins, or a bundle");
+  CLI::App* verb =
+      root.add_subcommand("mirror", "Copy published cubins or a bundle from one place to another, verified");
   auto options = std::make_shared<MirrorArguments>();
   verb->add_option(
           "SOURCE", options->source,
@@ -155,8 +155,8 @@ void add_mirror(CLI::App& root, Action& chosen) {
   add_device_filter(*verb, options->device);
   add_server_options(*verb, options->server);
   verb->footer(
-      R"(Every file is compared with its digest before it has its name, and pages index.html come last. What is there
-already stays, so that the same command goes on after an interruption. What runs on the host is left out and named.
+      R"(Every file is compared with its digest before it has its name, and pages index.html come last. Files that
+exist stay, so the same command continues after an interruption. Files that run on the host are left out and named.
 
 Examples:
   cubinet mirror https://files.example/158f6fa1/fmha/trtllm-gen cubins --checksums sha256:c2d9399b…

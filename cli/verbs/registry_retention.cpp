@@ -148,7 +148,7 @@ void add_registry_limit(CLI::App& registry, Action& chosen) {
   verb->add_option("SIZE", options->high, "2G, 500M, a number of bytes; `none` takes the limit away")
       ->type_name("");
   add_text(*verb, "--low", options->low, "SIZE", "What is left when room was made; 0.8 of the limit");
-  verb->footer(R"(Whoever publishes keeps it: above the limit what was not used for longest goes.
+  verb->footer(R"(Each publish keeps the limit: it removes the builds that were not used for the longest time.
 
 Examples:
   cubinet registry limit 2G

@@ -164,7 +164,7 @@ Result<BundleImage> BundlePack::place_in(ByteView entry) const {
   auto decoded = image_in(entry);
   if (decoded && (decoded->frame_stored > map_.frames_bytes ||
                   decoded->frame_offset > map_.frames_bytes - decoded->frame_stored))
-    decoded = damaged_part("an image lies behind its end");
+    decoded = damaged_part("an image is beyond its end");
   const BundleProfile profile = map_.root.options.profile;
   if (decoded && ((profile == BundleProfile::plain && decoded->codec != FrameCodec::plain) ||
                   (profile != BundleProfile::archive && !decoded->alone())))

@@ -115,7 +115,7 @@ Result<void> BundleVerification::read_page(BundleTable table, const BundlePage& 
   last_number_ = last;
   // A lookup reads one page and relies on it to have all entries of the number.
   if (parted)
-    return pack_.at_place(Error{ErrorCode::corruption, "entries of one number lie on two of its pages"});
+    return pack_.at_place(Error{ErrorCode::corruption, "entries of one number are on two of its pages"});
   auto& sizes = sizes_[static_cast<std::size_t>(table)];
   for (std::size_t i = 0; i < entries_of(table, *read); ++i)
     sizes.push_back({number_of(table, *read, i), entry_of(table, *read, i).size()});

@@ -156,7 +156,7 @@ Result<void> LocalHome::evict_for(const SweepOptions& options, std::vector<Store
   auto uses = uses_.read();
   if (limit && !uses) {
     log(store_.log_sink(), LogLevel::warning,
-        "nothing is evicted while it cannot be told what was used: " + uses.error().to_line());
+        "nothing is evicted while the log of uses cannot be read: " + uses.error().to_line());
     return {};
   }
   CUBINET_TRY_ASSIGN(auto pins, read_pins(store_));

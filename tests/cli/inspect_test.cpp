@@ -182,7 +182,7 @@ TEST_CASE("what is damaged or another kind of file is named") {
     CHECK(result.status == status);
     return result.json()["error"]["message"].get<std::string>();
   };
-  CHECK(contains(refusal(whole.substr(0, whole.size() / 2), 1), "lies outside the file"));
+  CHECK(contains(refusal(whole.substr(0, whole.size() / 2), 1), "is outside the file"));
   CHECK(contains(refusal(std::string("\x50\xed\x55\xba", 4) + whole, 3), "fatbinary"));
   CHECK(contains(refusal("\x7f"
                          "ELF",

@@ -157,7 +157,8 @@ TEST_CASE("a file named by its absolute path is part of it") {
 TEST_CASE("a source that includes or asks for what nobody can know is refused with the reason") {
   for (const auto& [body, told] : std::vector<std::pair<std::string, std::string>>{
            {"#define X(a) #a __FILE__\n#define Y(a) X(a)\n#include Y((a) __FILE__) // c\n",
-            "has '#include Y((a) __FILE__)', whose header cannot be told before it is compiled: '__FILE__' "
+            "has '#include Y((a) __FILE__)', whose header cannot be determined before it is compiled: "
+            "'__FILE__' "
             "may be a "
             "macro of the compiler's own"},
            {"#if __has_include(__FILE__)\n#endif\n", "'__has_include(__FILE__)'"},

@@ -37,7 +37,7 @@ TEST_CASE("Copies beyond a buffer are refused with the numbers") {
   CHECK(buffer->copy_from(bytes, 8));
   CHECK(buffer->copy_from(bytes, 9).error().code == ErrorCode::invalid_argument);
   CHECK(buffer->copy_to(bytes, SIZE_MAX).error().code == ErrorCode::invalid_argument);
-  CHECK(buffer->copy_to(bytes, 17).error().message == "8 bytes at offset 17 do not lie in a buffer of 16");
+  CHECK(buffer->copy_to(bytes, 17).error().message == "8 bytes at offset 17 are not inside a buffer of 16");
 }
 
 TEST_CASE("An empty buffer holds nothing and needs nothing") {
