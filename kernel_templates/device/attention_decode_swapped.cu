@@ -157,7 +157,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, SpilledW
     const Range range = WorkDivision::tokens_of<kSlice>(p, work.item, seen);
     SwappedStream stream(p, sequence, head, {warp_uniform(range.begin), warp_uniform(range.end)},
                          warp_uniform(seen.begin), layout);
-    const TileQ q(p, rows, sequence, head);  // loaded after the first slices of KV, Q would arrive 3 us later
+    const TileQ q(p, rows, sequence, head);  // before KV: after it, Q arrives 3 us later
     stream.fill();
     const float q_scale = q.store(layout);
     fence_async_proxy();

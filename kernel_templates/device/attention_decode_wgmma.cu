@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   launch_dependents();
 
   const int index = static_cast<int>(blockIdx.x);
-  const int block = p.heads_kv.quotient(index);  // adjacent CTAs process the KV heads of the same tokens
+  const int block = p.heads_kv.quotient(index);  // adjacent CTAs: KV heads of the same tokens
   const int head_kv = index - block * p.heads_kv.divisor;
   const WorkDivision division(p, block);
 #pragma unroll 1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Global and shared memory accesses by address. The parameter structs hold device addresses as
-// 64-bit integers; naming the state space here keeps the compiler from emitting generic loads and
-// stores.
+// Accesses to global and shared memory by address. The parameter structs hold device addresses as
+// 64-bit integers. The functions name the state space, so the compiler emits no generic loads and
+// stores. An address must be a multiple of the size of the access.
 
 namespace cubinet {
 
@@ -37,7 +37,7 @@ __device__ inline uint2 load_global_8(GlobalAddress address) {
   return v;
 }
 
-// Loads data that no concurrent kernel writes.
+// Loads a number that no concurrent kernel writes, through the read-only cache.
 __device__ inline int load_global_constant_int(GlobalAddress address) {
   int v;
   asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(address));
@@ -136,7 +136,7 @@ __device__ inline void store_shared_floats_4(SharedAddress address, float x, flo
                : "memory");
 }
 
-// Store and load an object of whole words.
+// Store and load an object that consists of whole 32-bit words.
 template <typename T>
 __device__ inline void store_shared_object(SharedAddress address, const T& object) {
   unsigned words[sizeof(T) / 4];
@@ -160,9 +160,9 @@ __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
 }
 
-// Adds and returns the value before. Writes of the block before its last barrier are visible to a
-// block whose addition returns this one's result or a later one; their writes are visible after
-// this block's next barrier.
+// Adds `v` and returns the value before the addition (acquire and release, GPU scope). The writes
+// that a CTA made before its last barrier are visible to each CTA whose addition comes later, after
+// that CTA's next barrier.
 __device__ inline int add_global(GlobalAddress address, int v) {
   int before;
   asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"
