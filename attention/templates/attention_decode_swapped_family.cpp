@@ -67,8 +67,8 @@ DecodeBlock block_of_swapped(const AttentionProblem& problem, const DecodeTile& 
   return block;
 }
 
-// What a pass over KV takes of each tile, and the steps of KV below which a block's beginning and
-// end are felt so much that smaller tiles are faster, measured on an H200
+// The time that a pass over KV takes for each tile, and the steps of KV below which smaller tiles
+// are faster, because the start and end of a CTA have too much weight. Measured on an H200
 // (docs/kernels/attention_decode_swapped.md).
 struct TileTime {
   struct OfHeads {
@@ -84,7 +84,7 @@ struct TileTime {
 constexpr std::array kTileTimes = {TileTime{32, {141, 0}, {272, 0}}, TileTime{48, {172, 0}, {283, 0}},
                                    TileTime{64, {200, 4}, {360, 8}}, TileTime{96, {282, 8}, {455, 8}}};
 
-// The tile of which all rows take least.
+// Returns the tile with which all rows take the least time.
 const TileTime& best_tile(const AttentionProblem& problem) {
   const auto rows = static_cast<std::uint32_t>(rows_of_kv_head(problem));
   const auto time = [&](const TileTime& tile) { return divide_up(rows, tile.q) * tile.of(problem).time; };
@@ -93,8 +93,8 @@ const TileTime& best_tile(const AttentionProblem& problem) {
                            [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); });
 }
 
-// The deepest ring of which as many blocks share a multiprocessor as have registers, else of which
-// one fits.
+// Returns the tiles with the deepest ring with which an SM holds as many CTAs as its registers
+// allow, or else with which it holds one CTA.
 std::vector<DecodeTileRule> tiles_of_swapped(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const auto add = [&](std::uint32_t q, std::uint32_t blocks, double steps) {
