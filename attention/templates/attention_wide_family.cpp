@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kMostWideStages = 6;
 
-// The template's declaration says all of it.
+// Returns no gap: the declaration of the template states all limits.
 std::string gap_of_wide(const AttentionProblem&, ComputeCapability) {
   return "";
 }

@@ -31,7 +31,8 @@ struct TrafficCosts {
   double start;
   double reduction;            // a second kernel, after the first has drained
   double reduction_per_split;  // partial results to read back
-  // The last CTA to finish a tile combines it: for each of the tile's first partial results but one.
+  // The time of the last CTA to finish a tile, for each of the tile's first partial results but
+  // one.
   double reduction_inside;
   double empty_block;  // to be scheduled, read a length and exit
   // The time from one wave to the next, if no other CTA's stream hides an end and a start.
