@@ -7,6 +7,7 @@
 
 namespace cubinet {
 
+// Starts the copy of 16 bytes.
 __device__ inline void async_copy_16(SharedAddress target, GlobalAddress source) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
 }
@@ -19,6 +20,7 @@ __device__ inline void async_copy_16_or_zero(SharedAddress target, GlobalAddress
                : "memory");
 }
 
+// Makes a group of the copies that this thread started since the last commit. A group may be empty.
 __device__ inline void async_copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

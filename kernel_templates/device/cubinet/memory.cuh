@@ -9,6 +9,7 @@ namespace cubinet {
 using GlobalAddress = unsigned long long;
 using SharedAddress = unsigned;
 
+// Returns the shared memory address of an object in shared memory.
 __device__ inline SharedAddress shared_address(const void* pointer) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer));
 }
@@ -21,6 +22,7 @@ __device__ inline uint4 load_global_16(GlobalAddress address) {
   return v;
 }
 
+// Loads 16 bytes if `valid` is true. Otherwise returns zeros and reads nothing.
 __device__ inline uint4 load_global_16_or_zero(GlobalAddress address, bool valid) {
   uint4 v;
   asm volatile(
@@ -50,6 +52,7 @@ __device__ inline float load_global_float(GlobalAddress address) {
   return v;
 }
 
+// Loads a float if `valid` is true. Otherwise returns `otherwise` and reads nothing.
 __device__ inline float load_global_float_if(bool valid, GlobalAddress address, float otherwise) {
   float v = otherwise;
   asm volatile("{.reg .pred valid; setp.ne.s32 valid, %2, 0; @valid ld.global.f32 %0, [%1];}"
@@ -58,6 +61,7 @@ __device__ inline float load_global_float_if(bool valid, GlobalAddress address, 
   return v;
 }
 
+// Prefetches the cache line of an address to the L2 cache.
 __device__ inline void prefetch_to_l2(GlobalAddress address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }

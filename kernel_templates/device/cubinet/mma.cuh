@@ -9,14 +9,20 @@
 
 namespace cubinet {
 
+// A lane's part of A, two 16-bit elements in each register: r[0] and r[1] hold rows l/4 and l/4+8
+// of columns 2(l%4) and 2(l%4)+1; r[2] and r[3] hold the same rows of columns 2(l%4)+8 and
+// 2(l%4)+9.
 struct FragmentA {
   unsigned r[4];
 };
 
+// A lane's part of D.
 struct FragmentD {
   float r[4];
 };
 
+// Computes D += A * B for elements of type T (bf16 or fp16). Lane l passes the elements of column
+// l/4 of B: rows 2(l%4) and 2(l%4)+1 in `b0`, rows 2(l%4)+8 and 2(l%4)+9 in `b1`.
 template <typename T>
 __device__ inline void mma_16x8x16(FragmentD& d, const FragmentA& a, unsigned b0, unsigned b1);
 
@@ -45,6 +51,7 @@ __device__ inline void load_matrix_x4(unsigned (&r)[4], SharedAddress row) {
                : "memory");
 }
 
+// Loads like load_matrix_x4, and transposes each matrix.
 __device__ inline void load_matrix_x4_transposed(unsigned (&r)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

@@ -86,6 +86,7 @@ __device__ inline unsigned pack4_e4m3(const float* values) {
 #endif
 }
 
+// Returns the two values of a word; x is the low half.
 template <typename T>
 __device__ inline float2 unpack2(unsigned packed);
 
