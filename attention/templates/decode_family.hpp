@@ -36,7 +36,7 @@ struct DecodeBlock {
   std::uint32_t shared_bytes = 0;  // by the template's formula; tests compare the two
   std::uint32_t registers = 255;   // the most that a thread uses
   std::uint32_t slice = 16;        // a CTA starts to read at a multiple of this many tokens
-  std::uint32_t warps = 4;         // with KV of their own; warps that share KV count as four
+  std::uint32_t warps = 4;         // warps with KV of their own; warps that share KV count as four
   // The most partial results of a tile that the last CTA to finish it combines faster than a second
   // kernel, if this was measured for the family.
   std::optional<std::uint32_t> pieces_inside = std::nullopt;

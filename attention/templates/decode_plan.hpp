@@ -28,7 +28,7 @@ struct DecodePlan {
   // The strides and scalars for contiguous tensors in the order of the problem. Holds no addresses.
   kernel_templates::AttentionDecodeParameters parameters = {};
   std::uint32_t shared_bytes = 0;               // of a CTA of the main kernel, by the template's formula
-  std::uint32_t blocks_per_multiprocessor = 1;  // that the plan assumes
+  std::uint32_t blocks_per_multiprocessor = 1;  // CTAs per SM that the plan assumes
   KernelCost cost;
 
   // Returns whether CTAs share a tile for some lengths.

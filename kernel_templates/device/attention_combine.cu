@@ -159,8 +159,8 @@ class RowCombine {
   }
 };
 
-// The kernel reads data before the wait that the previous kernel has read too. This is safe: this
-// kernel starts after that kernel's own wait.
+// Before the wait, the kernel reads only data that the previous kernel has read: this kernel starts
+// after that kernel's own wait.
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
     attention_combine(const __grid_constant__ AttentionDecodeParameters p) {
   __shared__ RowCombine::Memory memory;

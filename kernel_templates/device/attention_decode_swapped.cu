@@ -39,8 +39,8 @@
 //
 // A CTA is one warpgroup of 128 threads. All threads copy 64 tokens at a time, unconverted, into
 // one ring of stages. Each warp converts its part in the registers that feed wgmma: 16 of the 64
-// tokens of S^T, and 16 of each 64 columns of V for O^T. All four warps share the rows of Q, the
-// softmax weights and the softmax offsets in shared memory.
+// tokens of S^T, and 16 of each 64 columns of V for O^T. All four warps share the rows of Q and the
+// softmax weights in shared memory, and use the same softmax offsets.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>

@@ -19,8 +19,8 @@ __device__ inline GlobalAddress q_row(const AttentionDecodeParameters& p, const 
                             token * p.q_token_stride + head * p.q_head_stride);
 }
 
-// The KV tokens of a work item that the rows of its tile read. In a cluster: that the rows of any
-// of the cluster's tiles read.
+// The KV tokens of a work item that the rows of its tile read, or in a cluster that the rows of any
+// of its tiles read.
 template <class Shape>
 struct ItemTokensOf {
   int begin;

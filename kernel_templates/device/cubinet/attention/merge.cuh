@@ -27,8 +27,8 @@ class MergeBufferOf {
     }
   }
 
-  // Returns the address of a row's elements. For CTAs whose warps share all rows, which store the
-  // elements, the maximum and the sum of a row themselves.
+  // Returns the address of a row's elements. CTAs whose warps share all rows store the elements,
+  // the maximum and the sum of a row with this and store_extremes().
   __device__ SharedAddress output(int row) const {
     return output_ + row * (Shape::kOutputStride * 4);
   }

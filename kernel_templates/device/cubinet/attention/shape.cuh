@@ -7,7 +7,7 @@
 
 namespace cubinet::attention {
 
-// Adds the constants that follow from those that a kernel declares in `Declared`:
+// Adds constants derived from the ones that a kernel declares in `Declared`:
 //   Q, Kv, Output          element types
 //   kHeadDimQk, kHeadDimV  elements of a row of Q and K, and of V and the output
 //   kTileQ                 rows of a Q tile: query heads of one KV head times query tokens
