@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's backends and the order in which `auto` asks them. A new backend is added here.
+// The built-in backends, in the order in which `auto` queries them. A new backend is added here.
 #include "published/published_backend.hpp"
 #include "templates/template_backend.hpp"
 

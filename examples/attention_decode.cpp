@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes three tokens of four sequences (Llama-3-8B's heads) over a paged KV cache: plans and
-// binds attention once, captures it in a CUDA graph and replays that while the sequences grow. All
-// queries are zero, so each output row is the mean of V.
+// Decodes three tokens of four sequences (the heads of Llama-3-8B) with a paged KV cache. It plans
+// and binds attention once, captures it in a CUDA graph, and replays the graph while the sequences
+// grow. All queries are zero, so each output row is the mean of V.
+//
 //   example_attention_decode [HOME [CUDA]]
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels.
+//
+// CUDA is a CUDA toolkit, or the folder nvidia/cu13 of NVIDIA's wheels.
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/session.hpp>
 
@@ -32,8 +34,8 @@ static Result<void> run(const char* home, const char* cuda) {
       .batch = kBatch, .kv_len = kTokens, .heads_q = kHeads, .heads_kv = kKvHeads, .tokens_per_page = kPage};
   CUBINET_TRY_ASSIGN(const auto attention, session->attention(problem, device));
   CUBINET_TRY_ASSIGN(const auto workspace, attention.make_workspace());
-  // Bf16 values, as the upper halves of floats. V is 1 and 2 in turn, and NaN where no sequence has
-  // a token.
+  // Bf16 values are the upper halves of floats. V alternates between 1 and 2. It is NaN in rows
+  // that hold no token of a sequence.
   std::vector<std::uint16_t> v(kBatch * kTokens * kRow, 0xffff), zeros(v.size()),
       o(kBatch * kHeads * kHeadDim);
   std::vector<std::int32_t> lengths = {kTokens - kSteps, 1000, 17, 1}, pages(kBatch * kTokens / kPage);

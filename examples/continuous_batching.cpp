@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continuous batching over a paged cache of e4m3. Requests come and go. A step appends and attends
-// with one token per request, or with four, of which drafts may be refused. A CUDA graph for each
-// batch size and number of tokens serves all lengths. Queries are zero, so each output row is the
-// mean of V.
+// Continuous batching with a paged e4m3 KV cache. Requests arrive and finish. Each step appends new
+// tokens and attends: one token per request, or four draft tokens, some of which are rejected. One
+// CUDA graph per batch size and number of tokens serves all lengths. All queries are zero, so each
+// output row is the mean of V.
 //
 //   example_continuous_batching [HOME [CUDA]]
 //
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels. It is needed if /usr/local/cuda
-// has no NVRTC.
+// CUDA is a CUDA toolkit, or the folder nvidia/cu13 of NVIDIA's wheels. It is needed if
+// /usr/local/cuda has no NVRTC.
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/session.hpp>
 
@@ -24,19 +24,19 @@ namespace {
 
 using cubinet::Bytes, cubinet::DeviceBuffer, cubinet::Result;
 using Bf16s = std::vector<std::uint16_t>;  // the upper halves of floats
-// Llama-3-8B's heads; up to 8 requests of up to 512 tokens, in pages of 16.
+// The heads of Llama-3-8B, and up to 8 requests of up to 512 tokens in pages of 16.
 constexpr std::uint32_t kHeads = 32, kKvHeads = 8, kHeadDim = 128, kTokens = 512, kPage = 16, kMost = 8;
 constexpr std::uint32_t kDrafts = 4, kRequests = 20, kPages = kTokens / kPage;
 constexpr std::size_t kKvRow = kKvHeads * kHeadDim, kRow = kHeads * kHeadDim;
-constexpr double kScale = 0.5;  // a value of K or V is its stored value times kScale
+constexpr double kScale = 0.5;  // value = kScale * stored element of K and V
 
 struct Request {
   std::uint32_t number = 0;
-  std::uint32_t pages = 0;   // index of its set of pages, below kMost
+  std::uint32_t pages = 0;   // index of one of kMost sets of pages
   std::uint32_t length = 0;  // tokens in the cache
 
   bool is_done() const { return length >= 20 + number * 97 % 400; }
-  // Returns the value of all elements of a token's V.
+  // Returns the value of all elements of V of a token.
   float value(std::uint32_t token) const { return (number + token) % 3 == 0 ? 2.0f : 1.0f; }
 };
 
@@ -67,15 +67,15 @@ Result<void> run(const char* home, const char* cuda) {
   CUBINET_TRY_ASSIGN(const auto session, cubinet::Session::open(std::move(options)));
   CUBINET_TRY_ASSIGN(const auto device, session->device(0));
 
-  // Runs once, when the server starts: allocates memory, and makes a plan and its graph for each
-  // batch size and number of tokens.
+  // Allocates memory once, when the server starts, and makes a plan and a graph for each batch size
+  // and number of tokens.
   std::vector<std::int32_t> lengths(kMost), table(kMost * kPages);
   Bf16s new_v(kMost * kDrafts * kKvRow), output(kMost * kDrafts * kRow);
   const Bytes pool(kMost * kTokens * kKvRow, std::byte{0x7f});  // NaN until it is written
   const auto angles = cubinet::rope_table(cubinet::rope_frequencies(kHeadDim, 500'000), kTokens);
   cubinet::AttentionTensors tensors;
   CUBINET_TRY_ASSIGN(const auto q_memory, upload(device, Bf16s(output.size()), tensors.q));
-  tensors.new_q = tensors.q;  // rotated in place
+  tensors.new_q = tensors.q;  // Q is rotated in place
   CUBINET_TRY_ASSIGN(const auto new_k_memory, upload(device, Bf16s(new_v.size(), 0x3f80), tensors.new_k));
   CUBINET_TRY_ASSIGN(const auto new_v_memory, upload(device, new_v, tensors.new_v));
   CUBINET_TRY_ASSIGN(const auto k_memory, upload(device, pool, tensors.k));
@@ -85,7 +85,7 @@ Result<void> run(const char* home, const char* cuda) {
   CUBINET_TRY_ASSIGN(const auto length_memory, upload(device, lengths, tensors.kv_lengths));
   CUBINET_TRY_ASSIGN(const auto angle_memory, upload(device, angles, tensors.cos_sin));
   CUBINET_TRY_ASSIGN(const auto stream, cubinet::Stream::create(device));
-  std::vector<cubinet::BoundAttention> bound;  // keep the kernels and workspaces of the graphs
+  std::vector<cubinet::BoundAttention> bound;  // a graph needs its launches and their workspace
   std::vector<cubinet::AttentionWorkspace> workspaces;
   std::map<std::pair<std::size_t, std::uint32_t>, cubinet::Graph> graphs;
   for (const std::uint32_t batch : {2u, 4u, kMost}) {
@@ -112,7 +112,7 @@ Result<void> run(const char* home, const char* cuda) {
     }
     if (active.empty()) continue;
     const std::uint32_t tokens = step % 3 == 2 ? kDrafts : 1;
-    std::fill(lengths.begin(), lengths.end(), 0);  // unused slots of the batch have length 0
+    std::fill(lengths.begin(), lengths.end(), 0);  // unused positions of the batch
     for (std::size_t i = 0; i < active.size(); ++i) {
       lengths[i] = static_cast<std::int32_t>(active[i].length + tokens);
       for (std::uint32_t page = 0; page < kPages; ++page)
@@ -137,11 +137,11 @@ Result<void> run(const char* home, const char* cuda) {
         for (const std::uint32_t bits :
              std::span(output).subspan((i * tokens + t - request.length) * kRow, kRow)) {
           const float error = std::bit_cast<float>(bits << 16) - sum / static_cast<float>(t + 1);
-          if (!(std::abs(error) <= 1e-2f))  // `error > 1e-2f` would accept a NaN
+          if (!(std::abs(error) <= 1e-2f))  // this form of the comparison rejects NaN
             return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
         }
       }
-      // Some of the four tokens are refused. The next step overwrites them.
+      // Rejects some of four draft tokens; the next step overwrites them.
       request.length += tokens == 1 ? 1 : 1 + (request.number + step) % kDrafts;
       if (request.is_done()) free_pages.push_back(request.pages);
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests a kernel by specification, launches it, and prints its source. Run it twice: the first
-// run compiles the kernel, the second finds the kept build.
+// Requests a kernel by specification, launches it, and prints where the build came from. Run it
+// twice: the first run compiles the kernel, the second finds the stored build.
 //
 //   example_rms_norm [HOME [CUDA]]
 //
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels. It is needed if /usr/local/cuda
-// has no NVRTC.
+// CUDA is a CUDA toolkit, or the folder nvidia/cu13 of NVIDIA's wheels. It is needed if
+// /usr/local/cuda has no NVRTC.
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/loader/memory.hpp>
@@ -60,7 +60,7 @@ cubinet::Result<void> run(const char* home, const char* cuda) {
   CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
 
   for (const float value : y) {
-    // The opposite comparison would accept a NaN.
+    // This form of the comparison rejects NaN.
     if (!(std::abs(value - 3.0F) <= 1e-3F))
       return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
   }

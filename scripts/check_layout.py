@@ -44,8 +44,7 @@ FRONT_END = "cli"
 VERBS = "cli/application.cpp"
 TOOL_TERMS = "cli/tool_terms.cpp"
 
-# Files whose prose is not rewritten yet. The list only shrinks.
-NOT_YET_PLAIN = "scripts/not_yet_plain.txt"
+# Pages that a script writes.
 GENERATED_PAGES = ("bench/results/",)
 
 MAXIMUM_LINES = 600
@@ -120,7 +119,7 @@ class Checker:
             suffix = Path(path).suffix
             if suffix in SPDX_REQUIRED or Path(path).name == "CMakeLists.txt":
                 self.check_spdx(path)
-            if suffix in SPDX_REQUIRED | {".txt", ".md"} and path != NOT_YET_PLAIN:
+            if suffix in SPDX_REQUIRED | {".txt", ".md"}:
                 self.check_length(path)
             if suffix in CODE:
                 self.check_code(path)
@@ -183,18 +182,11 @@ class Checker:
         return reached
 
     def check_prose(self):
-        """Comments, pages and messages read plainly, except in the listed files, which each have a violation."""
-        listed = self.read(NOT_YET_PLAIN).split() if NOT_YET_PLAIN in self.files else []
+        """Comments, pages and messages read plainly."""
         for path in self.files:
-            if path.startswith(GENERATED_PAGES) or not prose.has_prose(path):
-                continue
-            found = prose.violations(path, self.read(path))
-            if path in listed and not found:
-                self.report(path, f"is plain now: remove it from {NOT_YET_PLAIN}")
-            for violation in found if path not in listed else []:
-                self.report(path, violation)
-        for path in sorted(set(listed) - set(self.files)):
-            self.report(path, f"is listed in {NOT_YET_PLAIN} and does not exist")
+            if prose.has_prose(path) and not path.startswith(GENERATED_PAGES):
+                for violation in prose.violations(path, self.read(path)):
+                    self.report(path, violation)
 
     def check_spdx(self, path):
         text = self.read(path)

@@ -11,7 +11,7 @@ namespace {
 
 // The most bytes of a box's first row: the widest swizzle.
 constexpr std::uint32_t kBoxRowBytes = 128;
-// Elements of a row that needs no second token beside it.
+// The elements of a full row, which is not combined with the row of a second token.
 constexpr std::uint32_t kFullRow = 128;
 constexpr std::uint32_t kScaledElements = 16;  // elements that share a block's scale
 constexpr std::uint32_t kScaleRow = 128;       // scales in a row of their map

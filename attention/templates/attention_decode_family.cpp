@@ -7,21 +7,21 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint32_t kTileRows = 16;     // of the smallest tile that is multiplied
+constexpr std::uint32_t kTileRows = 16;     // rows of the smallest product tile
 constexpr std::uint32_t kMaximumWarps = 8;  // the template's limit
-constexpr std::uint32_t kMostTokens = 128;  // of a step
+constexpr std::uint32_t kMostTokens = 128;  // tokens of a step
 constexpr std::uint32_t kMostStages = 6;
 
 std::uint32_t widest_head(const AttentionProblem& problem) {
   return std::max(problem.head_dim_qk, problem.head_dim_v);
 }
 
-// A warp multiplies what it converted with two tiles of rows.
+// Returns the rows of a warp. A warp multiplies converted KV with two tiles of rows.
 std::uint32_t rows_of_warp(const AttentionProblem& problem, std::uint32_t tile_q) {
   return tile_q == 32 && converts_kv(problem) && problem.head_dim_v <= 128 ? 2 * kTileRows : kTileRows;
 }
 
-// Tokens that a warp takes at a time.
+// Returns the tokens that a warp processes at a time.
 std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
   return (tile_q == 64 || converts_kv(problem)) && problem.head_dim_v <= 128 ? 32 : 16;
 }
@@ -50,7 +50,8 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
   return block;
 }
 
-// Tokens of a step of so many bytes, and of no fewer warps.
+// Returns the tokens of a step of at most `bytes` bytes, unless that would leave fewer than `warps`
+// warps.
 std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, std::uint32_t bytes,
                              std::uint32_t warps) {
   const std::uint32_t warps_q = q / rows_of_warp(problem, q);
@@ -61,10 +62,10 @@ std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, s
   return tokens;
 }
 
-// 64 KiB under way keep a multiprocessor's share of the memory busy, and more is slower: two stages
-// of what its blocks take at a step. Where there are many tiles these are many small blocks, all of
-// which run at once and whose warps wait for nobody; a block that has a multiprocessor to itself
-// takes as much alone, by four warps.
+// Returns tiles whose CTAs together have 64 KiB of KV in flight on an SM: two stages of the step of
+// each CTA. That keeps the SM's share of the memory busy, and more is slower. If there are many
+// tiles, these are many small CTAs, all of which run at once and whose warps do not wait for each
+// other. A CTA that has an SM to itself needs four warps for the same.
 std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
   struct Step {
     double tiles;
@@ -73,13 +74,14 @@ std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem,
   };
   std::vector<DecodeTileRule> rules;
   const std::uint32_t slice = slice_of(problem, q);
-  // Two warps, which share a slice, wait for each other; a third stage covers that.
+  // Two warps that share a slice wait for each other; a third stage hides that.
   const std::uint32_t stages = q / rows_of_warp(problem, q) > 1 ? 3 : 2;
   for (const Step& step : {Step{3.5, 8 * 1024, 1}, Step{1.75, 16 * 1024, 2}, Step{0, 32 * 1024, 4}}) {
-    // A page number for each step of a warp: two warps a block are 0.4 to 1.3 % faster.
+    // Skips one warp per CTA if each step of a warp needs its own page number: two warps per CTA
+    // are then 0.4 to 1.3 % faster.
     if (step.warps == 1 && problem.tokens_per_page <= 16 && slice == 16 && widest_head(problem) <= 128)
       continue;
-    // A warp that multiplies two tiles is bound by that as much as by memory.
+    // A warp that multiplies two tiles is bound by the products as much as by memory.
     const std::uint32_t warps = std::max(step.warps, rows_of_warp(problem, q) / kTileRows);
     rules.push_back({DecodeTile{q, tokens_of_step(problem, q, step.bytes, warps), stages}, 1, step.tiles});
   }
@@ -88,8 +90,8 @@ std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem,
   return rules;
 }
 
-// Four warps share what they read: the deepest ring of which two blocks share a multiprocessor,
-// else of which one fits.
+// Returns the tiles with the deepest ring with which an SM holds two CTAs, or else with which it
+// holds one. Four warps share each slice.
 std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const std::uint32_t slice = slice_of(problem, 64);
@@ -103,7 +105,7 @@ std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
   return rules;
 }
 
-// Smaller tiles than one that holds all rows are for devices on which that does not fit.
+// Tiles smaller than one that holds all rows are for devices on which that tile does not fit.
 std::vector<DecodeTileRule> tiles_of_decode(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   for (std::uint32_t q = smallest_tile_q(problem); q >= kTileRows; q /= 2) {

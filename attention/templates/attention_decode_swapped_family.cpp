@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template `attention_decode_swapped`: KV of e4m3 on Hopper, more than 16 rows.
+// The template `attention_decode_swapped`: e4m3 KV on Hopper, more than 16 rows.
 #include "decode_family.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr std::uint32_t kSwappedSlice = 64;      // tokens of a step
 constexpr std::uint32_t kMostSwappedStages = 4;  // more are no faster
 constexpr std::uint32_t kSwappedThreads = 128;
 constexpr std::uint32_t kReducedInside =
-    192 * 1024;  // bytes of partial results; a second kernel has a block a row
+    192 * 1024;  // bytes of partial results; a second kernel has one CTA per row
 
 std::uint32_t widest(const AttentionProblem& problem) {
   return std::max(problem.head_dim_qk, problem.head_dim_v);
@@ -29,21 +29,21 @@ std::string gap_of_swapped(const AttentionProblem& problem, ComputeCapability de
          " would be used";
 }
 
-// Up to 32 rows are as fast in portable code, and faster where blocks have short pieces; many tiles
-// of narrow heads are not.
+// Returns true for more than 32 rows, or for many tiles of narrow heads. Otherwise portable code is
+// as fast for up to 32 rows, and faster if CTAs have short parts of tiles.
 bool swapped_preferred(const AttentionProblem& problem, ComputeCapability device) {
   if (!gap_of_swapped(problem, device).empty()) return false;
-  constexpr std::uint64_t many = 200;  // of the device's 132 multiprocessors
+  constexpr std::uint64_t many = 200;  // for the 132 SMs of the device
   return rows_of_kv_head(problem) > 32 ||
          (widest(problem) <= 64 && std::uint64_t{problem.batch} * problem.heads_kv >= many);
 }
 
-// That are looked up for a step.
+// Returns the pages that are looked up for a step.
 std::uint32_t pages_of(const AttentionProblem& problem) {
   return std::max(kSwappedSlice / problem.tokens_per_page, 1U) * (problem.separate_page_tables ? 2 : 1);
 }
 
-// As the template has it: blocks of a multiprocessor by the registers of their accumulators.
+// Returns the CTAs of an SM by the registers of their accumulators. The template computes the same.
 std::uint32_t blocks_of(const AttentionProblem& problem, std::uint32_t tile_q) {
   const bool many = pages_of(problem) > 1 || problem.soft_cap || problem.mask == AttentionMask::custom;
   std::uint32_t most = 2;
@@ -67,8 +67,8 @@ DecodeBlock block_of_swapped(const AttentionProblem& problem, const DecodeTile& 
   return block;
 }
 
-// What a pass over KV takes of each tile, and the steps of KV below which a block's beginning and
-// end are felt so much that smaller tiles are faster, measured on an H200
+// The time that a pass over KV takes for each tile, and the steps of KV below which smaller tiles
+// are faster, because the start and end of a CTA have too much weight. Measured on an H200
 // (docs/kernels/attention_decode_swapped.md).
 struct TileTime {
   struct OfHeads {
@@ -84,7 +84,7 @@ struct TileTime {
 constexpr std::array kTileTimes = {TileTime{32, {141, 0}, {272, 0}}, TileTime{48, {172, 0}, {283, 0}},
                                    TileTime{64, {200, 4}, {360, 8}}, TileTime{96, {282, 8}, {455, 8}}};
 
-// The tile of which all rows take least.
+// Returns the tile with which all rows take the least time.
 const TileTime& best_tile(const AttentionProblem& problem) {
   const auto rows = static_cast<std::uint32_t>(rows_of_kv_head(problem));
   const auto time = [&](const TileTime& tile) { return divide_up(rows, tile.q) * tile.of(problem).time; };
@@ -93,8 +93,8 @@ const TileTime& best_tile(const AttentionProblem& problem) {
                            [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); });
 }
 
-// The deepest ring of which as many blocks share a multiprocessor as have registers, else of which
-// one fits.
+// Returns the tiles with the deepest ring with which an SM holds as many CTAs as its registers
+// allow, or else with which it holds one CTA.
 std::vector<DecodeTileRule> tiles_of_swapped(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const auto add = [&](std::uint32_t q, std::uint32_t blocks, double steps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template `attention_decode_wgmma`: tiles of 64 rows on Hopper, KV of 16 bits.
+// The template `attention_decode_wgmma`: tiles of 64 rows on Hopper, 16-bit KV.
 #include "decode_family.hpp"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& ti
   return block;
 }
 
-// The deepest ring of which two blocks share a multiprocessor, else of which one fits.
+// Returns the tiles with the deepest ring with which an SM holds two CTAs, or else with which it
+// holds one.
 std::vector<DecodeTileRule> tiles_of_wgmma(const AttentionProblem&) {
   std::vector<DecodeTileRule> rules;
   for (const std::uint32_t blocks : {2U, 1U}) {

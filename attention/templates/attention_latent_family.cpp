@@ -20,11 +20,12 @@ bool latent_preferred(const AttentionProblem& problem, ComputeCapability device)
   return device == kLatentDevice && problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
 }
 
-// Two slices as they are multiplied, whatever they are stored as, and what the warpgroups tell each
-// other.
+// The shared memory holds two slices as fp16 or bf16, whatever type KV has in memory, and the data
+// that the warpgroups exchange.
 DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
-  // Tiles of a sequence go in pairs, which bring each other KV, where none is left over.
+  // If the number of tiles is even, pairs of adjacent tiles of a sequence form clusters, whose CTAs
+  // copy KV to each other.
   block.cluster = divide_up(problem.group_size() * problem.q_len, tile.q) % 2 == 0 ? 2 : 1;
   block.names_cluster = true;
   block.threads = 384;
@@ -35,7 +36,7 @@ DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& t
   return block;
 }
 
-// As few tiles as the rows need.
+// Returns the tile that needs the fewest tiles for the rows.
 std::vector<DecodeTileRule> tiles_of_latent(const AttentionProblem& problem) {
   return {{{smallest_tile_q(problem), kLatentSlice, 2}, 1}};
 }

@@ -20,8 +20,8 @@ bool narrow_preferred(const AttentionProblem& problem, ComputeCapability device)
   return device == kNarrowDevice && problem.is_mla_generation() && rows_of_kv_head(problem) <= kNarrowRows;
 }
 
-// A place of the ring is a step, of 16-bit elements a third of one. Beside it a row has Q, scores,
-// weights and factors.
+// A slot of the ring holds one step, or a third of one for 16-bit elements. The rest of the shared
+// memory is Q, scores, weights and factors of each row.
 DecodeBlock block_of_narrow(const AttentionProblem& problem, const DecodeTile& tile) {
   const std::uint32_t step = kNarrowStep * kv_row_bytes(problem);
   const std::uint32_t place = converts_kv(problem) ? step : step / 3;
@@ -34,7 +34,7 @@ DecodeBlock block_of_narrow(const AttentionProblem& problem, const DecodeTile& t
   return block;
 }
 
-// The deepest ring that fits beside the rows.
+// Returns the tiles from the deepest ring to the shallowest; the first that fits is used.
 std::vector<DecodeTileRule> tiles_of_narrow(const AttentionProblem& problem) {
   const bool converts = converts_kv(problem);
   std::vector<DecodeTileRule> rules;

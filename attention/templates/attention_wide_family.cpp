@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kMostWideStages = 6;
 
-// The template's declaration says all of it.
+// Returns no gap: the declaration of the template states all limits.
 std::string gap_of_wide(const AttentionProblem&, ComputeCapability) {
   return "";
 }
@@ -18,14 +18,14 @@ bool wide_preferred(const AttentionProblem&, ComputeCapability) {
   return true;
 }
 
-// The weights of a step are computed once where shared memory has room for it.
+// Returns whether the weights of a step are computed once, which needs room in shared memory.
 bool shares_weights(const AttentionProblem& problem, const DecodeTile& tile) {
   return tile.q < 64 && tile.kv >= 32 && tile.stages >= (problem.is_mla_generation() ? 4U : 3U);
 }
 
 DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& tile) {
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
-  // Of a step and the next one, of each part of the head dim that warps share among them.
+  // The logits of a step and of the next one, for each part of the head dim that the warps divide.
   const std::uint32_t parts = std::max(64 / tile.q / (tile.kv == 16 ? 1U : 2U), 1U);
   const std::uint32_t logits = 2 * parts * tile.q * (tile.kv + 8) * 4;
   const std::uint32_t weights =
@@ -40,13 +40,15 @@ DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& til
   return {256, q_bytes + std::max(ring + logits + weights, merge) + q_scales, 255, slice, 4};
 }
 
-// As few tiles as the rows need, and the deepest ring that fits beside one.
+// Returns the smallest number of tiles that holds the rows, each with the deepest ring that fits
+// beside one tile.
 std::vector<DecodeTileRule> tiles_of_wide(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const bool narrow = converts_kv(problem);
   const std::uint32_t least = problem.is_mla_generation() ? 3 : 2;  // stages
   for (std::uint32_t q = smallest_tile_q(problem); q >= 16; q /= 2) {
-    const std::uint32_t most = narrow && q < 64 ? 64 : 32;  // of a step; of eight bits there are no others
+    const std::uint32_t most =
+        narrow && q < 64 ? 64 : 32;  // tokens of a step; the only size for 8-bit elements
     for (std::uint32_t kv = most; kv >= (narrow ? most : 16); kv /= 2) {
       for (std::uint32_t stages = kMostWideStages; stages >= least; --stages)
         rules.push_back({{q, kv, stages}, 1});

@@ -18,10 +18,10 @@ namespace {
 constexpr const char* kTileQ = "tile_size_q";
 constexpr const char* kTileKv = "tile_size_kv";
 constexpr const char* kStages = "stages";
-// Of a range of values without an end.
+// The most values that are tried of a range without an end.
 constexpr std::int64_t kMostValues = 16;
 
-// What a parameter may be.
+// Returns the values that a parameter may have.
 std::vector<std::uint32_t> values_of(const KernelTemplate& kernel_template, std::string_view name) {
   std::vector<std::uint32_t> values;
   for (const ParameterDeclaration& declaration : kernel_template.parameters()) {
@@ -37,7 +37,7 @@ std::vector<std::uint32_t> values_of(const KernelTemplate& kernel_template, std:
   return values;
 }
 
-// What is timed beside the model's own number.
+// Returns the numbers of splits that are timed, around the cost model's choice.
 std::set<std::uint32_t> splits_around(std::uint32_t chosen) {
   std::set<std::uint32_t> around;
   for (const std::uint32_t splits :
@@ -47,8 +47,7 @@ std::set<std::uint32_t> splits_around(std::uint32_t chosen) {
   return around;
 }
 
-// Returns the headers of the library that a source includes, directly or through each other, by
-// name.
+// Returns the names of the library headers that a source includes, directly or indirectly.
 std::set<std::string> library_headers(const std::string& source) {
   constexpr std::string_view directive = "#include <";
   std::set<std::string> names;

@@ -11,17 +11,19 @@
 
 namespace cubinet {
 
-// A way to run a problem, and what the cost model says that it takes.
+// A candidate to run a problem with, and its time by the cost model in microseconds.
 struct DecodeAlternative {
   PlanOptions options;
   double time = 0;
 };
 
-// The tile of a kernel, or none where it is not one of the template's.
+// Returns the tile of a kernel, or nullopt if the kernel does not have the template's tile
+// parameters.
 std::optional<DecodeTile> tile_of(const KernelSpec& kernel);
 
-// A family's tiles that fit the device, each with the splits that the cost model chooses for it,
-// left to the plan, and with numbers around them. REQUIRES: the family has no gap.
+// Returns the tiles of a family that fit the device. Each tile appears with the splits that the
+// cost model chooses, left to the plan, and with fixed numbers of splits around them. REQUIRES: the
+// family has no gap for the problem.
 std::vector<DecodeAlternative> decode_alternatives(const PlanRequest& request, const DecodeFamily& family,
                                                    const KernelTemplate& kernel_template);
 

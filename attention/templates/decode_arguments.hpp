@@ -6,7 +6,7 @@
 
 namespace cubinet {
 
-// The argument of both kernels of the template `attention_decode`.
+// Writes the argument of the kernels of the decode families and of attention_combine.
 class DecodeArguments final : public ArgumentWriter {
  public:
   DecodeArguments(const kernel_templates::AttentionDecodeParameters& parameters,
@@ -23,9 +23,9 @@ class DecodeArguments final : public ArgumentWriter {
   void write(const AttentionTensors& tensors, std::span<std::byte> argument) const override;
 
  private:
-  kernel_templates::AttentionDecodeParameters parameters_;  // without addresses
+  kernel_templates::AttentionDecodeParameters parameters_;  // holds no addresses
   WorkspaceSizes workspace_;
-  // Which of the tensors that only some problems have are read.
+  // If true, the kernel reads the tensors that only some problems have.
   bool ragged_q_;
   bool sinks_;
   bool custom_mask_;

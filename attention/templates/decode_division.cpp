@@ -7,16 +7,17 @@
 namespace cubinet {
 namespace {
 
-// Of every block's shared memory the driver keeps this much, and a multiprocessor has just this
-// much more than the largest block may use (CUDA Programming Guide, "Technical specifications per
-// compute capability").
+// The bytes of the shared memory of every CTA that the driver reserves. An SM has exactly this much
+// more than the largest CTA may use (CUDA Programming Guide, "Technical specifications per compute
+// capability").
 constexpr std::uint32_t kReservedSharedBytes = 1024;
 constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
-// The most partial results of a tile that the block which ends last combines sooner than a second
-// kernel starts, unless the family states another number.
+// The most partial results of a tile that the last CTA to finish it combines before a second kernel
+// would start, unless the family states another number.
 constexpr std::uint32_t kMostPiecesInside = 4;
-constexpr std::uint32_t kMostPiecesOfManyRows = 2;  // more than 32, of KV of 16 bits
-// Lengths that a plan does not know are judged by the longest, and by so many times shorter ones.
+constexpr std::uint32_t kMostPiecesOfManyRows = 2;  // more than 32 rows, 16-bit KV
+// The plan is judged by the longest length and by lengths this many times shorter if it does not
+// know the lengths.
 constexpr std::uint32_t kShorter = 4;
 
 class DecodeDivision {
@@ -35,7 +36,7 @@ class DecodeDivision {
   }
 
  private:
-  // Tokens that the queries of a sequence of this length read.
+  // Returns the tokens that the queries of a sequence of this length read.
   std::uint32_t readable_tokens(std::uint32_t length) const {
     if (!problem_.is_windowed()) return length;
     const std::uint64_t window =
@@ -43,7 +44,7 @@ class DecodeDivision {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, window));
   }
 
-  // Tokens of the longest sequence that its queries read, at least 1.
+  // Returns the tokens of the longest sequence that its queries read, at least 1.
   std::uint32_t longest_reach() const {
     std::uint32_t longest = problem_.kv_len;
     if (!problem_.kv_lengths.empty()) {
@@ -53,15 +54,15 @@ class DecodeDivision {
     return std::max(readable_tokens(longest), 1U);
   }
 
-  // As many as the caller wants: sequences that are too short for all of them leave some blocks
-  // without work.
+  // Returns the number of splits that the caller requests. Sequences that are too short for all of
+  // them leave some CTAs without work.
   DecodeSplits forced_splits(std::uint32_t splits) const {
     const std::uint64_t grid = kMostUnits / problem_.heads_kv;
     return evaluate(splits, std::min(tiles() * splits, grid), 1);
   }
 
-  // Each of the same tokens of its sequence, whatever the batch: a block computes one after the
-  // other.
+  // Returns splits that each cover the same tokens of their sequence, whatever the batch. A CTA
+  // processes one after the other.
   DecodeSplits fixed_splits(std::uint32_t tokens) const {
     DecodeSplits fixed;
     fixed.unit = tokens;
@@ -77,21 +78,21 @@ class DecodeDivision {
   DecodeSplits best_splits() const {
     const std::uint64_t all = tiles();
     const std::uint64_t limit = most_blocks();
-    // Several whole tiles a block, where there are many.
+    // If there are many tiles, a CTA processes several whole tiles.
     const std::uint64_t tiles_a_block = all / limit + (all % limit != 0 ? 1 : 0);
-    // A split of less than two steps costs more in the combination than its shorter loop saves.
+    // A split of fewer than two steps costs more in the combination than its shorter loop saves.
     constexpr std::uint32_t least = 2;
     const DecodeSplits whole = evaluate(1, all / tiles_a_block + (all % tiles_a_block != 0 ? 1 : 0), least);
     DecodeSplits best = whole;
-    // Partial results, and what lengths that are not alike cost more blocks, are for a gain that
-    // can be felt.
+    // Splits must gain at least 2.5%: they cost partial results, and more CTAs cost time if the
+    // lengths differ.
     double least_time = 0.975 * time_of(whole);
     const auto weigh = [&](std::uint32_t count, std::uint64_t blocks) {
       const DecodeSplits candidate = evaluate(count, blocks, least);
       const double time = time_of(candidate);
       if (time >= least_time) return;
       best = candidate;
-      // Of those that are nearly as good the fewest blocks, unless each has a multiprocessor to
+      // Prefers the fewest CTAs among nearly equal candidates (1%), unless each CTA has an SM to
       // itself.
       least_time = (blocks * problem_.heads_kv > request_.device.sm_count ? 0.99 : 1) * time;
     };
@@ -103,9 +104,9 @@ class DecodeDivision {
       if (problem_.kv_lengths.empty() && as_fewer) continue;
       weigh(wanted, all * wanted);
     }
-    // As many for each multiprocessor, wherever tiles end: where these do not go round, the
-    // multiprocessors that have one more are waited for. Blocks of latent attention are pipelines,
-    // which lose 5 to 20 us between two tiles.
+    // Tries the same number of CTAs for each SM, independent of where tiles end. If the CTAs do not
+    // divide evenly, the other SMs wait for those that have one more. CTAs of latent attention are
+    // excluded: they are pipelines, which lose 5 to 20 us between two tiles.
     if (problem_.is_mla_generation()) return best;
     const std::uint64_t multiprocessors = request_.device.sm_count;
     for (std::uint64_t of_each = 1; of_each * multiprocessors / problem_.heads_kv <= limit; ++of_each) {
@@ -116,14 +117,14 @@ class DecodeDivision {
     return best;
   }
 
-  // Of one KV head.
+  // Returns the tiles of one KV head.
   std::uint64_t tiles() const {
     return std::uint64_t{problem_.batch} * divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
   }
 
-  // For one KV head: eight for each multiprocessor, or as many as it holds. What is left of lengths
-  // that are not alike is little beside a block's work then, and partial results of more blocks
-  // would be a larger workspace.
+  // Returns the most CTAs for one KV head: eight per SM, or as many as an SM holds. At that number,
+  // the imbalance from different lengths is small compared to the work of a CTA. The partial
+  // results of more CTAs would need a larger workspace.
   std::uint64_t most_blocks() const {
     constexpr std::uint32_t enough = 8;
     const std::uint64_t slots =
@@ -146,7 +147,7 @@ class DecodeDivision {
     const std::uint32_t inside = many_rows ? kMostPiecesOfManyRows : kMostPiecesInside;
     splits.combines_apart = can_combine_ && count > tile_.block.pieces_inside.value_or(inside);
     splits.unit = tile_.shape.kv;
-    // As coarse as the kernel, which counts the units of all tiles in 31 bits, needs it.
+    // The unit is as coarse as necessary: the kernel counts the units of all tiles in 31 bits.
     const auto units = [&] {
       return static_cast<double>(tiles()) *
                  std::max(divide_up(readable_tokens(problem_.kv_len), splits.unit), 1U) +
@@ -161,19 +162,19 @@ class DecodeDivision {
     return splits;
   }
 
-  // As the candidates are compared. Where lengths are not known what does not shrink with them
-  // counts as well: partial results, and waves that are not full.
+  // Returns the time by which candidates are compared. If the lengths are not known, it also counts
+  // costs that do not shrink with the lengths: partial results, and waves that are not full.
   double time_of(const DecodeSplits& splits) const {
     if (!problem_.kv_lengths.empty() || problem_.batch == 1) return splits.cost.time;
     return std::sqrt(splits.cost.time * cost(splits, kShorter).time);
   }
 
-  // Of sequences so many times shorter.
+  // Returns the cost for sequences `shorter` times shorter.
   KernelCost cost(const DecodeSplits& splits, std::uint32_t shorter = 1) const {
     const std::uint32_t q_tiles = divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
-    // What is multiplied by it is a double: sizes that are allowed pass 2^63 together.
+    // A double, because the product of allowed sizes can exceed 2^63.
     const double columns = static_cast<double>(problem_.heads_kv) * q_tiles;
-    double units = 0;  // of one tile of each sequence
+    double units = 0;  // units of one tile of each sequence
     double tokens = 0;
     const auto add = [&](std::uint32_t length, std::uint32_t sequences) {
       const std::uint32_t readable = readable_tokens(length);
@@ -213,7 +214,8 @@ class DecodeDivision {
     return request_.costs().cost(work);
   }
 
-  // Tiles of which a block has a part, whose share is so many units of all.
+  // Returns the number of tiles of which a CTA has a part, if its share is `share` of `all_units`
+  // units.
   double pieces(double share, std::uint32_t unit, double all_units, std::uint32_t shorter) const {
     const auto all_tiles = static_cast<double>(tiles());
     if (all_tiles <= 1) return 1;

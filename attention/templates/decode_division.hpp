@@ -11,37 +11,39 @@
 namespace cubinet {
 
 inline constexpr std::uint32_t kMaximumDecodeSplits = 256;
-// Keeps token positions, rounded up to a tile, within 32 bits on the device.
+// The maximum KV length. It keeps token positions, rounded up to a tile, within 32 bits on the
+// device.
 inline constexpr std::uint32_t kMaximumKvLength = 1U << 30U;
 inline constexpr std::uint32_t kMostUnits =
-    std::numeric_limits<std::int32_t>::max();  // and blocks, of a head
+    std::numeric_limits<std::int32_t>::max();  // also the most CTAs, of one KV head
 
-// A tile of which a block fits the device.
+// A tile whose CTA fits the device.
 struct FittingTile {
   DecodeTile shape;
   DecodeBlock block;
   std::uint32_t blocks_per_multiprocessor = 1;
 };
 
-// What shared memory and registers allow, the kernel's own budget a thread, and what a driver said.
-// nullopt where not so many `blocks` fit.
+// Returns the tile and the number of its CTAs that an SM can hold: by shared memory, by the
+// register budget of the kernel and, if the request has it, by the occupancy that the driver
+// reported. Returns nullopt if the shared memory of an SM does not hold `blocks` CTAs.
 std::optional<FittingTile> fitting_tile(const PlanRequest& request, const DecodeFamily& family,
                                         const DecodeTile& shape, std::uint32_t blocks = 1);
 
-// How the KV of a KV head's tiles is divided.
+// The division of the KV of the tiles of one KV head among CTAs.
 struct DecodeSplits {
-  std::uint32_t count = 1;   // blocks a tile
-  std::uint32_t blocks = 1;  // of all tiles
-  std::uint32_t unit = 0;    // tokens
+  std::uint32_t count = 1;   // CTAs of a tile
+  std::uint32_t blocks = 1;  // CTAs of all tiles
+  std::uint32_t unit = 0;    // tokens of a work unit
   std::uint32_t min_units = 1;
   bool split_is_unit = false;
-  bool combines_apart = false;  // a second kernel combines, not the block of a tile that ends last
-  std::uint64_t slots = 0;      // of partial results
+  bool combines_apart = false;  // a second kernel combines, not the last CTA to finish a tile
+  std::uint64_t slots = 0;      // slots of partial results
   KernelCost cost = {std::numeric_limits<double>::infinity(), false};
 };
 
-// Returns the splits that the request's options name, or else the fastest by its cost model.
-// Without `can_combine` there is no second kernel.
+// Returns the splits that the request's options specify, or else the fastest ones by its cost
+// model. If `can_combine` is false, no second kernel may combine.
 DecodeSplits decode_splits(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile,
                            bool can_combine = true);
 

@@ -7,16 +7,17 @@
 namespace cubinet {
 namespace {
 
-// A family more is a file of its own, and a line here. Those that are made for fewer devices or
-// problems stand before those that serve more, which they fall back to.
+// The families. A new family is a file of its own and a line here. Families for more specific
+// devices or problems precede the ones that serve more, which are their fallback.
 constexpr std::array kFamilies = {
     &kAttentionDecodeSwapped, &kAttentionDecodeWgmma, &kAttentionLatent,
     &kAttentionLatentNarrow,  &kAttentionDecode,      &kAttentionWide,
 };
 
-// Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.
+// The most packed rows of one KV head: 16 tiles of 64. With more rows, each tile's own pass over KV
+// makes it prefill.
 constexpr std::uint64_t kMaximumRows = 1024;
-constexpr ComputeCapability kFirstWithConversions{8, 9};  // to types of eight bits
+constexpr ComputeCapability kFirstWithConversions{8, 9};  // conversions to 8-bit types
 
 }  // namespace
 
@@ -79,7 +80,7 @@ std::string decode_gap(const AttentionProblem& problem, ComputeCapability device
 KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem) {
   KernelSpec spec{family.name, {}};
   const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
-  // One query token sees the same under both masks: one kernel serves.
+  // A single query token sees the same tokens under both masks, so one kernel serves both.
   const bool dense = problem.mask == AttentionMask::dense && problem.q_len > 1;
   const bool custom = problem.mask == AttentionMask::custom;
   spec.set("dtype_q", type(problem.data_type_q))

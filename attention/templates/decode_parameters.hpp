@@ -8,13 +8,14 @@
 
 namespace cubinet {
 
-// Strides and scalars for contiguous tensors in the problem's order; no addresses.
+// Returns the strides and scalars for contiguous tensors in the order of the problem. Sets no
+// addresses.
 Result<kernel_templates::AttentionDecodeParameters> decode_parameters(const AttentionProblem& problem,
                                                                       const DecodeTile& tile,
                                                                       const DecodeSplits& splits);
 
-// Partial rows of fp32, those of a tile in each slot of a KV head, their log-sum-exps behind them,
-// and where no second kernel combines them a counter a tile.
+// Returns the sizes of the workspace: the partial rows in fp32 (the rows of a tile in each slot of
+// a KV head), then their LSEs and, unless a second kernel combines them, one counter for each tile.
 Result<WorkspaceSizes> decode_workspace(const AttentionProblem& problem, const DecodeTile& tile,
                                         const DecodeSplits& splits);
 

@@ -17,7 +17,7 @@ struct Choice {
 
 bool is_good_for(const DecodeTileRule& rule, const PlanRequest& request) {
   const AttentionProblem& problem = request.problem;
-  // Splits of a fixed length are computed by the same tile in every batch.
+  // With splits of a fixed length the same tile must serve every batch.
   if (request.options.split_tokens) return rule.tiles == 0;
   const double tiles = static_cast<double>(divide_up(problem.group_size() * problem.q_len, rule.tile.q)) *
                        problem.batch * problem.heads_kv / request.device.sm_count;
@@ -33,7 +33,7 @@ std::optional<FittingTile> tile_by_rule(const PlanRequest& request, const Decode
   return std::nullopt;
 }
 
-// The tile by rule and its best splits, or the fastest of the tiles that are allowed.
+// Returns the tile by rule and its best splits, or the fastest of `tiles` if they are given.
 std::optional<Choice> choose(const PlanRequest& request, const DecodeFamily& family,
                              const std::optional<std::vector<DecodeTile>>& tiles,
                              const Callback<bool(const KernelSpec&)>& has_kernel) {
@@ -81,7 +81,7 @@ Result<void> check_limits(const PlanRequest& request) {
                                                   std::to_string(problem.kv_len) + ", but must be at most " +
                                                   std::to_string(kMaximumKvLength)};
   }
-  // Rows of a KV head's tiles are counted in 32 bits.
+  // The rows of the tiles of a KV head are counted in 32 bits.
   if (std::uint64_t{problem.q_len} * problem.heads_q > std::numeric_limits<std::int32_t>::max()) {
     return Error{ErrorCode::invalid_argument, "`AttentionProblem::q_len` is " +
                                                   std::to_string(problem.q_len) +

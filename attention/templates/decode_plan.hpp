@@ -15,42 +15,46 @@
 
 namespace cubinet {
 
-// How a family's kernels compute one problem on one device.
+// A plan that computes one problem on one device with the kernels of a family.
 struct DecodePlan {
-  KernelSpec spec;     // of the kernel that attends, with every parameter set
-  KernelSpec combine;  // of the kernel that follows if `combines_apart()`, with the same argument
+  KernelSpec spec;     // attention kernel, with every parameter set
+  KernelSpec combine;  // kernel that follows if `combines_apart()`; has the same argument
   DecodeTile tile;
-  std::uint32_t splits = 1;  // blocks that share a tile's KV, where all sequences are as long as the longest
+  std::uint32_t splits = 1;  // CTAs that share a tile's KV, if all sequences have the maximum length
   std::uint32_t q_tiles = 1;
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::array<std::uint32_t, 3> combine_grid = {1, 1, 1};
   WorkspaceSizes workspace;
-  // Strides and scalars for contiguous tensors in the problem's order; no addresses.
+  // The strides and scalars for contiguous tensors in the order of the problem. Holds no addresses.
   kernel_templates::AttentionDecodeParameters parameters = {};
-  std::uint32_t shared_bytes = 0;  // of a block of the main kernel, as the template's formula says
-  std::uint32_t blocks_per_multiprocessor = 1;  // that it counts on
+  std::uint32_t shared_bytes = 0;               // of a CTA of the main kernel, by the template's formula
+  std::uint32_t blocks_per_multiprocessor = 1;  // CTAs per SM that the plan assumes
   KernelCost cost;
 
-  // Returns whether blocks share a tile under some lengths.
+  // Returns whether CTAs share a tile for some lengths.
   bool combines() const { return workspace.scratch_bytes != 0; }
-  // Returns whether a second kernel combines the partial results. It has more blocks than there are
-  // tiles.
+  // Returns whether a second kernel combines the partial results. That kernel has more CTAs than
+  // there are tiles.
   bool combines_apart() const { return combines() && !combine.name.empty(); }
 };
 
-// A split's length is a multiple of it, and so of every tile's.
+// The length of a split is a multiple of this, and so of the tokens of every tile.
 inline constexpr std::uint32_t kSplitTokensMultiple = 128;
 
-// Of `tiles`, where they are given (the kernels that exist, say), the fastest by the cost model, of
-// equals the first; with splits of a fixed length the first that fits, since the cost depends on
-// the batch. Otherwise the tile that the rules choose. invalid_argument for a number or a length of
-// splits out of range, sizes beyond the kernels' or CUDA's limits or a workspace beyond 2^62 bytes;
-// unsupported when no tile, or none of those allowed, fits the device's shared memory. REQUIRES:
-// check_problem and check_device hold; neither decode_gap() nor the family finds a gap.
+// Returns the plan with the fastest of `tiles` by the cost model, or with the first of equally fast
+// ones. `tiles` may be, for example, the tiles of existing kernels. Without `tiles` it uses the
+// tile that the family's rules choose. With splits of a fixed length it uses the first tile that
+// fits, because the cost depends on the batch.
 //
-// `has_kernel` returns whether a plan may use a kernel of attention_combine; empty: it may use all.
-// With splits of a fixed length a plan needs that kernel (unsupported): the block that ends last
-// would add in another order, which gives other bits.
+// Returns invalid_argument if the number or length of splits is out of range, if sizes exceed the
+// limits of the kernels or of CUDA, or if the workspace exceeds 2^62 bytes. Returns unsupported if
+// no tile, or none of `tiles`, fits the shared memory of the device. REQUIRES: check_problem and
+// check_device succeed; neither decode_gap() nor the family finds a gap.
+//
+// `has_kernel` returns whether a plan may use a given kernel of attention_combine; if it is empty,
+// a plan may use all of them. A plan with splits of a fixed length needs that kernel and is
+// otherwise unsupported: the last CTA to finish a tile would add in another order, which gives
+// other bits.
 Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& family,
                                const std::optional<std::vector<DecodeTile>>& tiles = std::nullopt,
                                const Callback<bool(const KernelSpec&)>& has_kernel = {});

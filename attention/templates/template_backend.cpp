@@ -29,13 +29,12 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
                                                : MultiCtasKvMode::gmem;
   division.heads_per_block = std::min(group, decode.tile.q);
   division.tokens_per_block = std::max(1U, decode.tile.q / group);
-  // Tokens and heads are packed without gaps: only a single tile can have rows left over when it is
-  // full.
+  // Tokens and heads are packed without gaps: only a tile that holds all rows can have unused rows.
   division.wasted_rows = rows < decode.tile.q ? decode.tile.q - rows : 0;
   return division;
 }
 
-// Returns a step with the kernel that has its template's name.
+// Returns a step with the kernel that has the name of its template.
 Result<PlanStep> step_of(const KernelTemplate& kernel_template, const KernelSpec& spec,
                          const std::array<std::uint32_t, 3>& grid, bool starts_early) {
   CUBINET_TRY_ASSIGN(const auto entry_points, kernel_template.entry_points(spec));
@@ -49,7 +48,8 @@ Result<PlanStep> step_of(const KernelTemplate& kernel_template, const KernelSpec
   return step;
 }
 
-// Returns the first row of an index that is that of `wanted`, of a target that the request allows.
+// Returns the first row of an index that equals `wanted` in selector and traits, for a target that
+// the request allows. Prefers family targets if the policy does.
 const KernelRow* find_row(const KernelIndex& rows, const KernelRow& wanted, const TargetPolicy& targets) {
   for (const bool family_only : {true, false}) {
     if (family_only && !targets.prefers_family) continue;
@@ -62,10 +62,10 @@ const KernelRow* find_row(const KernelIndex& rows, const KernelRow& wanted, cons
   return nullptr;
 }
 
-// A family's plan, or why there is none.
+// The plan of a family, or the reason why there is none.
 using FamilyAnswer = std::variant<AttentionPlan, std::string>;
 
-// One family at work for a request.
+// Plans one request with one family.
 class FamilyPlanner {
  public:
   FamilyPlanner(const DecodeFamily& family, const KernelTemplate& kernel_template,
@@ -79,7 +79,7 @@ class FamilyPlanner {
 
   Result<FamilyAnswer> plan() const {
     if (std::string gap = family_.gap(request_.problem, request_.device.capability); !gap.empty()) return gap;
-    // The template itself says which types, head dims and pages it has.
+    // The template itself declares its types, head dims and page sizes.
     const auto common = template_.resolve(decode_specification(family_, request_.problem));
     if (!common) return common.error().message;
     std::optional<std::vector<DecodeTile>> tiles;
@@ -92,8 +92,8 @@ class FamilyPlanner {
     }
     if (const auto& named = request_.options.kernel) {
       if (named->name == template_.name()) {
-        // Whoever names a kernel may be a file: only sizes that the template has are ever computed
-        // with.
+        // The name of the kernel may come from a file, so the planner computes only with sizes that
+        // the template has.
         if (const auto checked = template_.resolve(*named); !checked)
           return named->to_string() + " is no kernel: " + checked.error().message;
       }
@@ -130,15 +130,15 @@ class FamilyPlanner {
     return wanted && find_row(request_.kernels.of(spec.name), *wanted, request_.options.targets) != nullptr;
   }
 
-  // A row may come from any file: what the template does not have is nobody's tile, and nothing of
-  // it is computed.
+  // Returns whether the template has the tile. A row may come from any file, so the planner ignores
+  // tiles that the template does not have and computes nothing from them.
   bool has_tile(const DecodeTile& tile) const {
     return tile.q != 0 && tile.kv != 0 && tile.stages != 0 &&
            template_.resolve(decode_specification(family_, request_.problem, tile));
   }
 
-  // The rows of compiled kernels that differ from `wanted` in nothing but the tile, as many in a
-  // cluster as it takes.
+  // Returns the tiles of the compiled kernels that differ from `wanted` only in their tile, and
+  // whose cluster has the size that the family uses for the tile.
   std::vector<DecodeTile> existing_tiles(const KernelRow& wanted) const {
     std::vector<DecodeTile> tiles;
     const KernelIndex& rows = request_.kernels.of(template_.name());
@@ -156,7 +156,8 @@ class FamilyPlanner {
     return tiles;
   }
 
-  // The best target that the caller allows and that can hold the kernel, or why there is none.
+  // Returns the best target that the caller allows and that can hold the kernel, or the reason why
+  // there is none.
   std::variant<SmTarget, std::string> target_of(const KernelSpec& spec) const {
     const TargetPolicy& targets = request_.options.targets;
     const ComputeCapability device = request_.device.capability;
@@ -216,7 +217,7 @@ class FamilyPlanner {
   const DecodeFamily& family_;
   const KernelTemplate& template_;
   const KernelTemplate& combine_template_;
-  const std::string& version_;  // of the family's template
+  const std::string& version_;  // version of the family's template
   const PlanRequest& request_;
 };
 
@@ -229,7 +230,8 @@ class TemplateBackend final : public AttentionBackend {
 
   std::string_view name() const override { return kTemplatesBackend; }
 
-  // The first family that serves; why those before it do not stands in the trace.
+  // Returns the plan of the first family that serves the problem. The trace states why the families
+  // before it do not.
   Result<PlanDecision> consider(const PlanRequest& request) const override {
     const ComputeCapability device = request.device.capability;
     if (std::string gap = decode_gap(request.problem, device); !gap.empty()) return template_decline(gap);
@@ -268,8 +270,8 @@ class TemplateBackend final : public AttentionBackend {
   }
 
  private:
-  // In the order in which they are asked. Splits of a fixed length are computed by the same one in
-  // every batch.
+  // Returns the families in the order in which they are queried. For splits of a fixed length the
+  // order does not depend on the batch, so the same family serves every batch.
   static std::vector<const DecodeFamily*> families(const PlanRequest& request) {
     AttentionProblem problem = request.problem;
     if (request.options.split_tokens) problem.batch = 1;
@@ -277,7 +279,7 @@ class TemplateBackend final : public AttentionBackend {
   }
 
   TemplateCatalog catalog_;
-  std::map<std::string, std::string, std::less<>> versions_;  // of its templates, by name
+  std::map<std::string, std::string, std::less<>> versions_;  // versions of the templates, by name
 };
 
 }  // namespace

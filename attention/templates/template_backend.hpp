@@ -7,7 +7,8 @@
 
 namespace cubinet {
 
-// Our own templates, the families of decode attention, compiled for the device when needed.
+// Creates the backend of the built-in templates: the families of decode attention, whose kernels
+// are compiled for the device when needed.
 Result<std::shared_ptr<const AttentionBackend>> make_template_backend();
 
 }  // namespace cubinet

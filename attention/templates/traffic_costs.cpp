@@ -7,12 +7,14 @@
 namespace cubinet {
 namespace {
 
-// A multiprocessor's share of the memory is busy with it.
+// The bytes in flight that keep an SM's share of the memory busy.
 constexpr double kBestUnderWay = 64.0 * 1024;
-// One block reads those behind them while others still work.
+// The most partial results whose combination costs time. One CTA reads the ones after them while
+// others still work.
 constexpr double kFeltPieces = 3;
 
-// What takes so long in two respects at once: near each other both are felt.
+// Returns the time of work that takes `a` in one respect and `b` in another at once. If they are
+// close, both have an effect.
 double combined(double a, double b) {
   const double longer = std::max(a, b);
   return longer * std::pow(1 + std::pow(std::min(a, b) / longer, 6), 1.0 / 6);
@@ -41,15 +43,15 @@ const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelW
   return of_tiles[rows <= 16 ? 0 : rows <= 32 ? 1 : 2];
 }
 
-// The time of a block that has a multiprocessor to itself.
+// Returns the time of a CTA that has an SM to itself.
 double alone(const TrafficCosts& costs, const KernelWork& work, double bytes) {
   const auto [multiprocessor_rate, warp_rate] = readers_of(costs, work);
   return bytes / std::min({multiprocessor_rate, work.warps * warp_rate, work.ring_bytes / costs.latency});
 }
 
-// Blocks that all run at once, so many of them on the multiprocessor that has most. Its warps are
-// spread over four quarters: of three blocks of two warps each two quarters have two warps, and the
-// others wait for them.
+// Returns the time of CTAs that all run at once. The busiest SM has `on_busiest` of them. Its warps
+// are spread over four quarters: for three CTAs of two warps each, two quarters have two warps and
+// the others wait for them.
 double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, double on_busiest,
             double block_bytes) {
   if (blocks <= 0 || block_bytes <= 0) return 0;
@@ -66,8 +68,8 @@ double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, do
   return time * (1 + costs.crowding * std::clamp(under_way / kBestUnderWay - 1, 0.0, 1.0));
 }
 
-// A first wave is spread over the multiprocessors; in a later one, blocks that end together make
-// room for their successors on the same one.
+// Returns the time of the last wave. A first wave is spread over the SMs. In a later wave, CTAs
+// that end together make room for their successors on the same SM.
 double last_wave(const TrafficCosts& costs, const KernelWork& work, bool first, double blocks,
                  double block_bytes) {
   if (!first)
@@ -91,7 +93,7 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   if (rest > 0) time += last_wave(costs, work, full_waves == 0, rest, block_bytes);
   if (work.largest_block_bytes > 0) time = std::max(time, alone(costs, work, work.largest_block_bytes));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
-  // Where no other block's stream covers them an end and a start cost more.
+  // An end and a start cost more if no other CTA's stream hides them.
   const double piece = piece_of(costs, work);
   time += (work.blocks_per_multiprocessor == 1 ? costs.turnover : piece) *
           std::max(std::ceil(work.blocks / slots) - 1, 0.0);

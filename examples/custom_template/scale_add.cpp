@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses a custom template through the same API as the built-in ones: parses the text of
-// scale_add.cu, specialises it, keeps, loads and launches the build.
+// Uses a custom template through the same API as the built-in templates. It parses the text of
+// scale_add.cu, specialises it, stores the build, loads it and launches it.
 //
 //   example_scale_add scale_add.cu [HOME [CUDA]]
 //
-// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels. It is needed if /usr/local/cuda
-// has no NVRTC.
+// CUDA is a CUDA toolkit, or the folder nvidia/cu13 of NVIDIA's wheels. It is needed if
+// /usr/local/cuda has no NVRTC.
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// The host's side of the structure that scale_add.cu declares.
+// The argument struct, as scale_add.cu declares it.
 struct ScaleAddParameters {
   const float* x;
   float* y;
@@ -55,11 +55,11 @@ cubinet::Result<void> run(const char* template_file, const char* home, const cha
 
   const ScaleAddParameters parameters{x_device.as<const float>(), y_device.as<float>(), kCount, 3.0F};
   cubinet::LaunchConfig config;
-  config.grid = {2, 1, 1};  // 128 threads of 4 elements each: 512 elements a block
+  config.grid = {2, 1, 1};  // 128 threads with 4 elements each: 512 elements per CTA
   CUBINET_TRY(function.launch(config, parameters));
   CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
   for (const float value : y) {
-    // The opposite comparison would accept a NaN.
+    // This form of the comparison rejects NaN.
     if (!(std::abs(value - 7.0F) <= 1e-6F))
       return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
   }

@@ -23,19 +23,20 @@
   ]
 }
 */
-// A template of your own. The comment above is its declaration (docs/formats/template.md). The
-// header below is generated for each specification and holds its parameters as types and constants.
+// A custom template. The comment above is its declaration (docs/formats/template.md). cubinet
+// generates the header below for each specification; it holds the parameters as types and
+// constants.
 //
-//   cubinet compile scale_add --template-file examples/custom_template/scale_add.cu
-//       -p dtype=bf16 --target sm_90a
+//   cubinet compile scale_add --template-file scale_add.cu -p dtype=bf16 --target sm_90a
 //
-// Grid: ceil(count / (block * elements_per_thread)).
+// Grid: ceil(count / (block * elements_per_thread)) CTAs of `block` threads, which share nothing. A
+// thread processes elements_per_thread elements, `block` elements apart.
 #include <cubinet/parameters.cuh>
 
 using namespace cubinet::parameters;
 
-// The one by-value argument. The host declares the same structure; parameter_bytes above is its
-// size.
+// The kernel's only argument, passed by value. The host declares the same struct; parameter_bytes
+// above is its size.
 struct ScaleAddParameters {
   const dtype* x;  // [count]
   dtype* y;        // [count]
@@ -48,8 +49,8 @@ __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(cubinet::bf16 value) { return __uint_as_float(unsigned{value.bits} << 16); }
 
 __device__ inline void store(float& to, float value) { to = value; }
-// Rounds to nearest even in integer arithmetic: the conversion instruction needs sm_80, and this
-// template supports sm_75.
+// Rounds to nearest even in software: the instruction needs sm_80, and this template supports
+// sm_75.
 __device__ inline void store(cubinet::bf16& to, float value) {
   const unsigned bits = __float_as_uint(value);
   const unsigned rounded = bits + 0x7fffu + ((bits >> 16) & 1u);

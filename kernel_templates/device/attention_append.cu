@@ -31,13 +31,14 @@
   ]
 }
 */
-// Grid: (q_len, blocks of 128 threads for the rows of a token, batch). The rows of a token are its heads of
-// K, V and Q. Each thread takes 16 elements of one row: two vectors that are rotated with each other, or two
-// adjacent ones. Threads share nothing.
+// Grid: (q_len, CTAs of 128 threads for the rows of a token, batch). The rows of a token are its
+// heads of K, V and Q. Each thread handles 16 elements of one row: two vectors of 8 elements that
+// are rotated with each other, or two adjacent vectors. Threads share nothing.
 //
-// The last q_len tokens of a sequence are the new ones. Only their rows are written. The next kernel may
-// start when the rows are in flight and not before: its blocks would share the SMs unevenly with these, which
-// costs attention more than an earlier start saves.
+// The last q_len tokens of a sequence are the new ones. The kernel writes only their rows. It calls
+// launch_dependents() after its stores: if the CTAs of the next kernel started earlier, they would
+// share the SMs unevenly with this kernel's CTAs, which costs attention more time than the early
+// start saves.
 #include <cubinet/e4m3.cuh>
 #include <cubinet/elements.cuh>
 #include <cubinet/kernel_templates/attention_append_parameters.h>
@@ -53,16 +54,16 @@ using namespace parameters;
 using kernel_templates::AttentionAppendParameters;
 
 constexpr int kThreads = 128;
-constexpr int kVector = 8;  // elements of a thread's vector
+constexpr int kVector = 8;  // elements of one vector of a thread
 constexpr bool kRotates = rope != rope_values::none;
 
 static_assert(attention_append_threads == kThreads, "the host's formula of the block size differs");
 static_assert(attention_append_shared_bytes == 0, "the kernel uses no shared memory");
 
-// One new token of one sequence.
+// A new token of a sequence.
 struct NewToken {
-  int row;    // in the tensors of new rows
-  int place;  // in its sequence; below 0: beyond its length
+  int row;    // index in the tensors of new rows
+  int place;  // position in the sequence; negative if the sequence is too short
   long long sequence;
   bool exists;
 
@@ -81,7 +82,7 @@ struct NewToken {
   }
 };
 
-// Returns the number of a row's first element in a tensor of new rows or Q.
+// Returns the index of a row's first element in a tensor of new rows or in Q.
 __device__ inline long long row_offset(const AttentionAppendParameters& p, const NewToken& token, int head,
                                        long long batch_stride, long long token_stride,
                                        long long head_stride) {
@@ -91,10 +92,10 @@ __device__ inline long long row_offset(const AttentionAppendParameters& p, const
   return first + head * head_stride;
 }
 
-// A row that is copied: its source and target, and how it is stored.
+// A row to copy: its source, its target and its storage format.
 struct Row {
   GlobalAddress source = 0;
-  GlobalAddress target = 0;  // 0: nowhere
+  GlobalAddress target = 0;  // 0 if the row is not stored
   float scale = 1.0f;
   int columns = 0;
   bool rotated = false;
@@ -104,8 +105,8 @@ __device__ inline float scale_of(GlobalAddress address, float number) {
   return address != 0 ? load_global_float(address) : number;
 }
 
-// Returns the address of a token's row in a pool, 0 if it has none. `table`: the first entry of the pool's
-// page table.
+// Returns the address of a token's row in a pool, or 0 if the token has no row. `table` is the
+// index of the first entry of the pool's page table.
 __device__ inline GlobalAddress cache_row(const AttentionAppendParameters& p, const NewToken& token, int head,
                                           GlobalAddress pool, long long table, long long page_stride,
                                           long long token_stride, long long head_stride) {
@@ -152,7 +153,7 @@ __device__ inline void load_floats(GlobalAddress address, float (&values)[kVecto
   Vector16<fp32>::unpack(load_global_16(address + 16), values + 4);
 }
 
-// Rotates the pair (x, y) by an angle. Each element is rounded twice, first the product with y.
+// Rotates the pair (x, y) by an angle. Each element is rounded twice: the product with y first.
 __device__ inline void turn(float& x, float& y, float cosine, float sine) {
   const float turned = fmaf(x, cosine, -__fmul_rn(y, sine));
   y = fmaf(x, sine, __fmul_rn(y, cosine));
@@ -169,7 +170,8 @@ __device__ inline void store(GlobalAddress address, float (&values)[kVector], fl
   store_elements<Stored>(address, values);
 }
 
-// Loads, rotates and stores 8 columns from `first` on and 8 from `second` on. `part` of the rotation.
+// Loads, rotates and stores two vectors of 8 columns each. `part` numbers the groups of 16 columns
+// of the row; the first rope_dim / 16 groups are rotated.
 template <typename Stored>
 __device__ inline void move(const AttentionAppendParameters& p, const Row& row, const NewToken& token,
                             int part) {
@@ -182,7 +184,7 @@ __device__ inline void move(const AttentionAppendParameters& p, const Row& row, 
   const GlobalAddress targets[2] = {row.target + sizeof(Stored) * first,
                                     row.target + sizeof(Stored) * second};
   if constexpr (is_same<Stored, dtype>) {
-    // Copies all bits, those of NaN included.
+    // Copies the bits unchanged, including those of NaN.
     if (!turns) {
       store_global_16(targets[0], bits[0]);
       store_global_16(targets[1], bits[1]);

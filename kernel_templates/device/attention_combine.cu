@@ -60,13 +60,14 @@
   }
 }
 */
-// Grid: (heads_q, q_len, batch) CTAs. Each CTA combines one output row, unless one CTA of the kernel before
-// had the row's whole tile and has written it.
+// Grid: (heads_q, q_len, batch) CTAs. Each CTA combines one output row. A CTA writes nothing if a
+// single CTA of the previous kernel processed the row's whole tile, because that CTA wrote the row.
 //
-// A CTA has 128 threads, or 256 with 512 columns: as many as put a short sequence's partial results of a row
-// in flight at once. More threads would only cost where rows are many and have few partial results. Groups of
-// threads, the workers, each add every kWorkers-th partial result; the threads of a worker share the elements
-// of the row. The workers share their sums in shared memory, from which each thread stores some elements.
+// A CTA has 128 threads, or 256 threads for 512 columns. That is enough to load all partial results
+// of a row of a short sequence at once; more threads only cost time if there are many rows with few
+// partial results. The threads form kWorkers workers. Each worker adds every kWorkers-th partial
+// result, and the threads of a worker divide the elements of the row. The workers exchange their
+// sums through shared memory; then each thread stores some elements of the row.
 #include <cubinet/attention/partials.cuh>
 #include <cubinet/parameters.cuh>
 #include <cubinet/pdl.cuh>
@@ -104,10 +105,10 @@ class RowCombine {
   static constexpr int kWorkers = Shape::kThreads / kLanes;
   using Epilogue = RowEpilogue<converts_kv>;
 
-  // Exchanged between the workers.
+  // The sums that the workers exchange.
   struct Memory {
     float4 values[kWorkers][head_dim_v / 4];
-    float2 extremes[kWorkers];  // largest log-sum-exp, sum of the weights relative to it
+    float2 extremes[kWorkers];  // (largest LSE, sum of the weights relative to it)
   };
 
   __device__ static void run(const AttentionDecodeParameters& p, const PartialRows& partial,
@@ -158,8 +159,8 @@ class RowCombine {
   }
 };
 
-// Reads before the wait are of what the kernel before has read: this kernel starts after that kernel's own
-// wait.
+// Before the wait, the kernel reads only data that the previous kernel has read: this kernel starts
+// after that kernel's own wait.
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
     attention_combine(const __grid_constant__ AttentionDecodeParameters p) {
   __shared__ RowCombine::Memory memory;

@@ -28,15 +28,16 @@
   ]
 }
 */
-// Grid: parameters.blocks * heads_kv CTAs. Each CTA processes an equal part of the KV of all sequences, one
-// work item after the other. The CTA of a shared tile that ends last combines the partial results.
-// Without counters, the template attention_combine does.
+// Grid: parameters.blocks * heads_kv CTAs. Each CTA processes an equal share of the KV of all
+// sequences, one work item after the other. The last CTA to finish a shared tile combines its
+// partial results. Without counters the template attention_combine does this.
 //
-// A CTA has kWarpsKv groups of kWarpsQ warps. Groups process different slices of 16 or 32 tokens; the warps
-// of a group share the slices and process different rows. Each group has its own ring of stages, and each
-// warp its own maximum, sum and accumulators. Groups meet only at the end of a work item, so no CTA-wide
-// barrier separates a slice's arrival from its use. A slice starts at a multiple of its tokens, so it is in
-// one page or starts at the beginning of its first page.
+// A CTA has kWarpsKv groups of kWarpsQ warps. The groups process different slices of 16 or 32
+// tokens. The warps of a group share its slices and process different rows. Each group has its own
+// ring of stages. Each warp has its own maxima, sums and accumulators. The groups synchronize only
+// at the end of a work item, so no CTA-wide barrier separates the arrival of a slice from its use.
+// A slice starts at a multiple of its size, so it is contained in one page or starts at the
+// beginning of a page.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/store_tile.cuh>
@@ -57,9 +58,9 @@ __device__ inline SharedAddress q_scales(SharedAddress q_shared) {
   return q_shared + Shape::kQBytes + Shape::kWorkBytes;
 }
 
-// Stores the CTA's work item to shared memory, if a warp has two tiles of rows: the loop over KV then has no
-// registers for it. REQUIRES: a barrier between `spill_item` and the first `reload_item`, and before the next
-// `spill_item`.
+// Stores the work item to shared memory if a warp has two tiles of rows, because the loop over KV
+// has no registers for it then. REQUIRES: a barrier between `spill_item` and the first
+// `reload_item`, and before the next `spill_item`.
 __device__ inline void spill_item(const WorkItem& item, SharedAddress q_shared) {
   if (kRowTiles == 1 || threadIdx.x != 0) return;
   store_shared_object(q_scales(q_shared) + 4 * tile_size_q, item);
@@ -71,8 +72,8 @@ __device__ inline WorkItem reload_item(const WorkItem& item, SharedAddress q_sha
 }
 static_assert(kRowTiles == 1 || sizeof(WorkItem) <= Shape::kItemBytes, "the item fits its memory");
 
-// The factors of the logits of a lane's two rows, `row` and `row + 8`: they make them base-2 logits, and
-// bound them before that.
+// The scales of a lane's two rows, `row` and `row + 8`. They bound the logits (soft cap) and
+// convert them to base 2.
 struct RowScales {
   float log2[2];
   SoftCap<soft_cap> cap;
@@ -86,7 +87,8 @@ struct RowScales {
   }
 };
 
-// Processes all slices of one group of warps. `first_row` is this warp's first row of the tile.
+// Processes all slices of one group of warps. `first_row` is the first row of this warp in the
+// tile.
 __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& stream,
                                       const AttentionDecodeParameters& p, const WorkItem& item,
                                       SharedAddress q_shared, int first_row) {
@@ -95,8 +97,9 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
   const QFragments q_fragments(q_warp, lane);
   const Range seen_by_all = Visible::to_all_rows(p, item.sequence, rows);
-  // softmax_scale_log2() compares the scale with 0, so what was loaded is there before the loop. Otherwise
-  // every slice would wait for what the loop itself loads into the same scoreboard: the next page's number.
+  // softmax_scale_log2() compares the scale with 0, so the load has completed before the loop.
+  // Otherwise every slice would wait for the load of the next page number, which uses the same
+  // scoreboard.
   const float scale = softmax_scale_log2(p);
   const RowScales kept(p, scale, q_shared, first_row + lane / 4);
   for (int i = 0; i < stream.count(); ++i) {
@@ -110,7 +113,7 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
     Weights weights[kRowTiles];
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
-      // Two tiles leave no registers for the scales, which are soon loaded again.
+      // Two tiles leave no registers for the scales; loading them again is cheap.
       const int row = first_row + lane / 4 + 16 * tile;
       const RowScales scales = kRowTiles == 1 ? kept : RowScales(p, scale, q_shared, row);
       scales.cap.apply(scores[tile]);
@@ -131,7 +134,7 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   stream.pass_missing_barriers();
 }
 
-// Processes one work item. No thread may still use the shared memory.
+// Processes one work item. REQUIRES: no thread uses the shared memory any more.
 __device__ inline void process_item(const AttentionDecodeParameters& p, const WorkDivision& division,
                                     WorkItem& item, int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = item.sequence;
@@ -179,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   launch_dependents();
 
   const int index = static_cast<int>(blockIdx.x);
-  const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
+  const int block = p.heads_kv.quotient(index);  // adjacent CTAs: KV heads of the same tokens
   const int head_kv = index - block * p.heads_kv.divisor;
   const WorkDivision division(p, block);
 #pragma unroll 1

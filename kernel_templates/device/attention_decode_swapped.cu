@@ -33,12 +33,14 @@
   }
 }
 */
-// Grid: parameters.blocks * heads_kv CTAs, with the division of work and the partial results of
-// attention_decode. KV is the wide operand of Hopper's wgmma (swapAB): S^T = K Q^T and O^T += V^T P^T.
+// Grid: parameters.blocks * heads_kv CTAs. Work division and partial results are those of
+// attention_decode. KV is the wide operand of Hopper's wgmma (swapAB): S^T = K Q^T and O^T += V^T
+// P^T.
 //
-// A CTA is one warpgroup of 128 threads. It copies 64 tokens at a time as they are and converts them in the
-// registers from which they are multiplied. Each of its four warps has 16 of the tokens of S^T and 16 of each
-// 64 columns of V of O^T; all of them share the rows of Q, the weights and the softmax offsets.
+// A CTA is one warpgroup of 128 threads. All threads copy 64 tokens at a time, unconverted, into
+// one ring of stages. Each warp converts its part in the registers that feed wgmma: 16 of the 64
+// tokens of S^T, and 16 of each 64 columns of V for O^T. All four warps share the rows of Q and the
+// softmax weights in shared memory, and use the same softmax offsets.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
@@ -55,8 +57,8 @@ namespace cubinet::attention_decode_swapped {
 using MergeBuffer = MergeBufferOf<Shape, false>;
 using WorkDivision = WorkDivisionOf<Shape>;
 
-// The division and the work item, which are in shared memory during the loop over KV: it has no registers for
-// them.
+// The work division and the work item. They are stored in shared memory during the loop over KV,
+// which has no registers for them.
 struct SpilledWork {
   WorkDivision division;
   WorkItem item;
@@ -64,18 +66,19 @@ struct SpilledWork {
 static_assert(sizeof(SpilledWork) + 4 <= kSpillBytes, "it fits its memory beside the flag");
 
 __device__ inline int block_of_head(const AttentionDecodeParameters& p) {
-  // The KV heads of the same tokens run side by side.
+  // Adjacent CTAs process the KV heads of the same tokens.
   return p.heads_kv.quotient(static_cast<int>(blockIdx.x));
 }
 __device__ inline int head_of_block(const AttentionDecodeParameters& p) {
   return static_cast<int>(blockIdx.x) - block_of_head(p) * p.heads_kv.divisor;
 }
 
-// Processes all slices of a work item. K of a slice is loaded while V of the previous one is multiplied.
+// Processes all slices of a work item. K of the next slice is loaded while V of the current one is
+// multiplied.
 __device__ inline void process_slices(ColumnState& state, SwappedStream& stream,
                                       const LaneAddresses& addresses, const TileMask& mask,
                                       const ColumnSoftmax& softmax, const SharedLayout& layout) {
-  // The barrier of `wait` also makes Q and the masks of other threads visible.
+  // The barrier in `wait` also makes the Q and the masks of other threads visible.
   stream.wait();
   RawK raw_k;
   raw_k.load(addresses.k + stream.offset());
@@ -86,7 +89,8 @@ __device__ inline void process_slices(ColumnState& state, SwappedStream& stream,
     multiply_qk(scores, raw_k, layout.q());
     softmax.cap(scores);
     mask.apply(scores, stream.token(i));
-    // Two buffers: a warp may still multiply the previous weights.
+    // The weights alternate between two buffers, because a warp may still multiply the previous
+    // ones.
     softmax.update(state, scores, addresses.weights + (i & 1) * kWeightBytes, i == 0);
     RawV raw_v;
     raw_v.load(addresses.v + stream.offset());
@@ -100,7 +104,7 @@ __device__ inline void process_slices(ColumnState& state, SwappedStream& stream,
   }
 }
 
-// Stores the rows as MergeBuffer loads them.
+// Stores the rows in the layout that MergeBuffer loads.
 __device__ inline void store_columns(const ColumnState& state, const SharedLayout& layout) {
   const ThreadIndex index;
 #pragma unroll
@@ -153,7 +157,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, SpilledW
     const Range range = WorkDivision::tokens_of<kSlice>(p, work.item, seen);
     SwappedStream stream(p, sequence, head, {warp_uniform(range.begin), warp_uniform(range.end)},
                          warp_uniform(seen.begin), layout);
-    const TileQ q(p, rows, sequence, head);  // after the first slices of KV it would arrive 3 us later
+    const TileQ q(p, rows, sequence, head);  // before KV: after it, Q arrives 3 us later
     stream.fill();
     const float q_scale = q.store(layout);
     fence_async_proxy();

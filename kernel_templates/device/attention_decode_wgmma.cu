@@ -29,12 +29,12 @@
   ]
 }
 */
-// Grid: parameters.blocks * heads_kv CTAs, with the division of work and the partial results of
+// Grid: parameters.blocks * heads_kv CTAs. Work division and partial results are those of
 // attention_decode. Products use Hopper's wgmma.
 //
-// A CTA is one warpgroup of 128 threads. It multiplies 64 rows by 64 tokens at a time; each of its four warps
-// has 16 rows. All threads copy K and V into one ring of stages, which the warps share, while products are in
-// flight.
+// A CTA is one warpgroup of 128 threads. It multiplies 64 rows by 64 tokens at a time; each of its
+// four warps owns 16 rows. All threads copy K and V into one ring of stages, which the warps share.
+// Copies are issued while products are in flight.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/store_tile.cuh>
@@ -50,10 +50,10 @@ using MergeBuffer = MergeBufferOf<Shape, false>;
 using Visible = VisibleOf<Shape>;
 using WorkDivision = WorkDivisionOf<Shape>;
 
-// This lane's two rows of a work item: their masks and the scales of their logits.
+// A lane's two rows of a work item: their masks and the scales of their logits.
 class LaneRows {
  public:
-  // `first_row` is this warp's first row of the tile.
+  // `first_row` is the first row of this warp in the tile.
   __device__ LaneRows(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
                       int first_row)
       : visible_{Visible::to_token(p, sequence, rows.token(first_row + lane() / 4)),
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   launch_dependents();
 
   const int index = static_cast<int>(blockIdx.x);
-  const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
+  const int block = p.heads_kv.quotient(index);  // adjacent CTAs: KV heads of the same tokens
   const int head_kv = index - block * p.heads_kv.divisor;
   const WorkDivision division(p, block);
 #pragma unroll 1

@@ -49,14 +49,15 @@
   }
 }
 */
-// Grid: parameters.blocks CTAs, with the division of work and the partial results of attention_decode.
+// Grid: parameters.blocks CTAs. Work division and partial results are those of attention_decode.
 //
-// A CTA is three warpgroups, 384 threads, which meet only at barriers in shared memory: a producer, which
-// copies Q and slices of 64 tokens into two slots, and two consumers, which multiply. A consumer computes the
-// scores of every other slice and half of the output's columns of all slices, since 512 columns of 64 rows do
-// not fit the registers of one. While one consumer computes the softmax, the other multiplies; they exchange
-// the weights through shared memory. CTAs of a cluster of two have adjacent tiles of a sequence, and each
-// producer copies half of every slice to both.
+// A CTA has three warpgroups (384 threads): one producer and two consumers. They synchronize only
+// through barriers in shared memory. The producer copies Q, and KV in slices of 64 tokens into two
+// slots. Each consumer computes the scores of every other slice, and half of the output's columns
+// for all slices: 512 columns of 64 rows do not fit the registers of one warpgroup. One consumer
+// multiplies while the other computes the softmax. They exchange the softmax weights through shared
+// memory. The two CTAs of a cluster process adjacent tiles of a sequence; each producer copies half
+// of every slice to both CTAs.
 #include <cubinet/attention_latent/box_producer.cuh>
 #include <cubinet/attention_latent/consumer.cuh>
 #include <cubinet/attention_latent/converting_producer.cuh>
@@ -111,7 +112,8 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1) __cluster_dims_
       consumer.process(division, item, rows, tokens);
     });
   }
-  // A CTA's shared memory and barriers must exist until the last arrivals of the other CTA.
+  // Waits for the other CTA: the shared memory and barriers of a CTA must exist until the last
+  // arrival of the other CTA.
   if constexpr (kClusterSize > 1) finish_in_cluster();
 }
 

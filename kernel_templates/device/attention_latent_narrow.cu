@@ -46,12 +46,13 @@
   }
 }
 */
-// Grid: parameters.blocks CTAs, with the division of work and the partial results of attention_decode.
+// Grid: parameters.blocks CTAs. Work division and partial results are those of attention_decode.
 //
-// The few rows are the narrow operand of the products (swapAB): S^T = K Q^T and O^T = V^T P^T. A CTA is five
-// warpgroups, 640 threads, which meet only at barriers in shared memory: a producer, which finds the work
-// items, copies KV and runs ahead into the next item; one warpgroup for the scores; one for the softmax; and
-// two for the output, of which each warp has 64 columns. All of them work on the same 16 rows.
+// The 16 rows of Q are the narrow operand of the products (swapAB): S^T = K Q^T and O^T = V^T P^T.
+// A CTA has five warpgroups (640 threads), which synchronize only through barriers in shared
+// memory. Warpgroup 0 is the producer: it finds the work items, copies KV and runs ahead into the
+// next item. Warpgroup 1 computes the scores. Warpgroup 2 computes the softmax. Warpgroups 3 and 4
+// accumulate the output; each of their warps has 64 columns. All of them work on the same 16 rows.
 #include <cubinet/attention_latent_narrow/output.cuh>
 #include <cubinet/attention_latent_narrow/producer.cuh>
 #include <cubinet/attention_latent_narrow/scores.cuh>

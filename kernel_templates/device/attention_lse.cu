@@ -18,8 +18,9 @@
   ]
 }
 */
-// Grid: ceil(rows / 512) blocks of 256 threads, which share nothing. A thread loads the statistics of two
-// rows at once. It stores them one by one, since the caller's tensor may begin at any float.
+// Grid: ceil(rows / 512) CTAs of 256 threads, which share nothing. A thread loads the statistics of
+// two rows with one load. It stores the two results separately, because the caller's tensor may
+// start at any float.
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -35,7 +36,7 @@ constexpr int kThreads = 256;
 static_assert(parameters::attention_lse_threads == kThreads, "the host's formula of the block size differs");
 static_assert(parameters::attention_lse_shared_bytes == 0, "the kernel uses no shared memory");
 
-// Returns -infinity for a sum of 0, whatever the maximum is.
+// Returns the natural log-sum-exp, or -infinity if the sum is 0, whatever the maximum is.
 __device__ inline float log_sum_exp(unsigned maximum, unsigned sum) {
   return fmaf(log2_approx(__uint_as_float(sum)), kLn2, __uint_as_float(maximum));
 }

@@ -23,9 +23,9 @@
   ]
 }
 */
-// Grid: ceil((rows << lanes_log2) / 256) blocks of 256 threads. The lanes of a row are in one warp and take 8
-// elements at a time. Each lane reads the elements that it writes, and all lanes of a row have read its
-// log-sum-exps before one writes, so the result may be stored over a part.
+// Grid: ceil((rows << lanes_log2) / 256) CTAs of 256 threads. The lanes of a row belong to one warp
+// and process 8 elements at a time. The result may overwrite one of the parts: each lane reads the
+// elements that it writes, and all lanes of a row read its LSEs before any lane writes one.
 #include <cubinet/elements.cuh>
 #include <cubinet/kernel_templates/attention_merge_parameters.h>
 #include <cubinet/math.cuh>
@@ -41,12 +41,12 @@ using kernel_templates::AttentionMergeParameters;
 using kernel_templates::AttentionMergePart;
 
 constexpr int kThreads = 256;
-constexpr int kVector = 8;  // elements that a lane has at a time
+constexpr int kVector = 8;  // elements that a lane processes at a time
 
 static_assert(attention_merge_threads == kThreads, "the host's formula of the block size differs");
 static_assert(attention_merge_shared_bytes == 0, "the kernel uses no shared memory");
 
-// 8 elements in flight: one vector of 16 bytes, or two.
+// The 8 elements of a lane: one 16-byte vector, or two.
 template <typename Element>
 struct Elements {
   static constexpr int kVectors = kVector / Vector16<Element>::kElements;
@@ -57,7 +57,8 @@ struct Elements {
     for (int i = 0; i < kVectors; ++i)
       bits[i] = load_global_16(address + 16 * i);
   }
-  // A part without weight may hold NaN.
+  // Adds the elements times `weight`. Skips the values if the weight is 0, because a part without
+  // weight may hold NaN.
   __device__ void add_to(float (&sums)[kVector], float weight) const {
     float values[kVector];
 #pragma unroll
@@ -91,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads)
   const float second_lse = load_global_float(p.second.lse + 4ull * static_cast<unsigned>(row));
   __syncwarp();
   const float highest = fmaxf(first_lse, second_lse);
-  // In a row that has seen no token any finite offset makes both weights 0 and not NaN.
+  // Any finite offset makes both weights 0, and not NaN, if the row has seen no token.
   const float offset = highest == negative_infinity() ? 0.0f : highest;
   float first_weight = exp2_approx((first_lse - offset) * kLog2E);
   float second_weight = exp2_approx((second_lse - offset) * kLog2E);

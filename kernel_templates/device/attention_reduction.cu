@@ -31,10 +31,10 @@
   ]
 }
 */
-// Grid: (tiles_q * n, heads_q / heads_per_tile * head_dim_tiles, batch). n, from 1 on, is the number of
-// blocks that share a tile's rows. A block has 512 threads, some of which share a row. A thread has the same
-// 16 bytes of the partial result of each split, several of them in flight at once, and sums in fp32. Splits
-// beyond a sequence's length are never read.
+// Grid: (tiles_q * n, heads_q / heads_per_tile * head_dim_tiles, batch). n (1 or more) CTAs share
+// the rows of a tile. A CTA has 512 threads; kVectors adjacent threads share a row. A thread loads
+// the same 16 bytes of the partial result of each split, several splits at once, and accumulates in
+// fp32. The kernel never reads splits beyond the length of a sequence.
 #include <cubinet/kernel_templates/attention_reduction_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -64,8 +64,8 @@ constexpr int kVectors = head_dim_per_tile / kElements;  // of a row
 constexpr int kRowsAtOnce = kThreads / kVectors;
 constexpr int kSplitsAtOnce = 4;
 constexpr int kTokensPerSplit = 128;  // the KV tile of the kernels that write the partial results
-// The factor of the probabilities, which makes them use the whole range of their type. Their sums have it.
-// The partial results do not: they would not fit fp16.
+// The scale of the probabilities, which makes them use the whole range of their type. The sums
+// include it. The partial results do not: they would not fit fp16.
 constexpr float kProbabilityScale = sizeof(dtype_q) == 1 ? 448.0f : 1.0f;
 
 static_assert(attention_reduction_threads == kThreads, "the host's formula of the block size differs");
@@ -74,10 +74,10 @@ static_assert(attention_reduction_shared_bytes == 0, "the kernel uses no shared 
 static_assert(sizeof(dtype_o) != 1, "dtype_o e4m3 needs a target from sm_89 on");
 #endif
 
-// The query tokens of a sequence in a tile, and the splits of its KV.
+// The query tokens of a tile, and the number of splits of their KV.
 struct Tile {
-  long long first_token;  // in the output
-  int tokens;             // below 1: none, if the sequence is shorter than the longest
+  long long first_token;  // index in the output
+  int tokens;             // below 1 if the sequence has no token in this tile
   int splits;
 
   __device__ Tile(const AttentionReductionParameters& p, int batch, int tile) {
@@ -92,25 +92,27 @@ struct Tile {
     first_token = static_cast<long long>(begin) + first;
     tokens = minimum(q_len - first, p.tokens_per_tile);
     int visible = load_global_constant_int(p.kv_lengths + 4ull * static_cast<unsigned>(batch));
-    visible -= q_len - first - tokens;  // of the tile's last token
+    visible -= q_len - first - tokens;  // tokens that the tile's last query token sees
     visible = minimum(maximum(visible, 0), p.max_kv_tokens);
     splits = minimum(divide_up(visible, kTokensPerSplit), p.max_splits);
   }
 };
 
-// The running sums of one row, with probabilities 2^(logit - maximum) and logits times log2(e).
+// The running sums of one row. Probabilities are 2^(logit - maximum); logits are multiplied by
+// log2(e).
 struct RowState {
   float maximum;
   float sum;
   float values[kElements];
 
-  // A row that has seen no token has a maximum of -infinity; the difference of two would be NaN.
+  // Returns a finite offset: a row that has seen no token has the maximum -infinity, and the
+  // difference of two infinities is NaN.
   __device__ float offset() const { return maximum == negative_infinity() ? 0.0f : maximum; }
 };
 
-// Adds kSplitsAtOnce splits of one row, from `first` on. Past the end the last split is read again and left
-// out, which needs no loop of its own. A partial result with weight 0, which may be infinite, is left out
-// too.
+// Adds kSplitsAtOnce splits of one row, starting at split `first`. Past the last split it reads
+// that split again and ignores it, which avoids a separate loop for the rest. It also ignores a
+// partial result with weight 0, which may be infinite.
 __device__ inline void take_splits(RowState& state, GlobalAddress stats, GlobalAddress values, int first,
                                    int splits, float scale_log2) {
   uint2 extremes[kSplitsAtOnce];
@@ -183,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads, cubinet::kBlocks
     const int token = p.heads_per_tile.quotient(row);
     const int head = head_tile * p.heads_per_tile.divisor + p.heads_per_tile.remainder(row);
     RowState state{negative_infinity(), 0.0f, {}};
-    // A sink is a split without V whose only probability is 1.
+    // A sink is treated as a split without V whose only probability is 1.
     if (p.sinks != 0) {
       state.maximum = load_global_float(p.sinks + 4ull * static_cast<unsigned>(head)) * kLog2E;
       state.sum = state.maximum == negative_infinity() ? 0.0f : kProbabilityScale;

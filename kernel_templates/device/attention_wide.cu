@@ -35,16 +35,16 @@
   ]
 }
 */
-// Grid: parameters.blocks * heads_kv CTAs, with the division of work and the partial results of
+// Grid: parameters.blocks * heads_kv CTAs. Work division and partial results are those of
 // attention_decode.
 //
-// A CTA is 8 warps, 256 threads. The accumulators of 512 columns do not fit the registers of one warp, so
-// each warp accumulates 64 columns of all rows over all tokens. The warps compute the logits by parts (rows,
-// tokens and, with few rows, parts of the head dim) and exchange them through shared memory. They exchange
-// the softmax weights the same way; some adjacent lanes compute those of a row. Between two barriers, the
-// warps compute the logits of one step, the weights of the step before it and the product with V of the step
-// before that. Tiles of 64 rows have no shared memory for this: every warp then computes all weights for
-// itself.
+// A CTA has 8 warps (256 threads). The accumulators of 512 columns do not fit the registers of one
+// warp, so each warp accumulates 64 columns of all rows over all tokens. The warps divide the
+// logits by rows, by tokens and, if there are few rows, by parts of the head dim. They exchange the
+// logits through shared memory. They exchange the softmax weights in the same way; a few adjacent
+// lanes compute the weights of one row. Between two barriers the warps compute the logits of one
+// step, the weights of the step before it, and the product with V of the step before that. Tiles of
+// 64 rows have no shared memory for this exchange: every warp computes all weights for itself.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention/store_tile.cuh>
@@ -60,7 +60,7 @@ namespace cubinet::attention_wide {
 using Visible = VisibleOf<Shape>;
 using WorkDivision = WorkDivisionOf<Shape>;
 
-// The output of the warps in shared memory, from which rows are stored.
+// The output of all warps in shared memory, from which the rows are stored.
 class ColumnMerge {
  public:
   __device__ explicit ColumnMerge(SharedAddress memory) : output_(memory) {}
@@ -86,7 +86,8 @@ class ColumnMerge {
     store_shared_floats(extremes(row), maximum, sum);
   }
 
-  // Loads 8 normalised elements of a row, from element `first` on. Returns the base-2 log-sum-exp of the row.
+  // Loads 8 normalised elements of a row, starting at element `first`. Returns the base-2 LSE of
+  // the row.
   __device__ float load(float (&values)[8], int row, int first) const {
     const float highest = load_shared_float(extremes(row));
     const float total = load_shared_float(extremes(row) + 4);
@@ -101,7 +102,7 @@ class ColumnMerge {
   }
 
  private:
-  // The address of a row's maximum; its sum follows.
+  // Returns the address of the maximum of a row; its sum follows.
   __device__ SharedAddress extremes(int row) const {
     return output_ + tile_size_q * (Shape::kOutputStride * 4) + row * 8;
   }
@@ -109,7 +110,8 @@ class ColumnMerge {
   SharedAddress output_;  // [tile_size_q][kOutputStride] floats
 };
 
-// Stores Q as fp16. A warp converts one row at a time.
+// Converts Q to fp16 and stores it to shared memory, and the scale of each row to `scales`. A warp
+// converts one row at a time.
 __device__ inline void convert_q(const AttentionDecodeParameters& p, const PackedRows& rows,
                                  const Sequence& sequence, int head_kv, SharedAddress q_shared,
                                  SharedAddress scales) {
@@ -138,7 +140,7 @@ __device__ inline void convert_q(const AttentionDecodeParameters& p, const Packe
   }
 }
 
-// The masks of a lane's two rows of a row tile.
+// The masks of a lane's two rows, `row` and `row + 8`, of a tile of 16 rows.
 struct LaneRows {
   Visible::Range visible[2];
   DraftMask draft_mask;
@@ -150,16 +152,16 @@ struct LaneRows {
         draft_mask(p, sequence, rows, row) {}
 };
 
-// Returns the factor that makes the logits of a row base-2 logits. softmax_scale_log2() compares it with 0,
-// so what was loaded is there before the loop. Otherwise every step would wait for what the loop itself loads
-// into the same scoreboard: the next page's number.
+// Returns the factor that converts the logits of a row to base 2. softmax_scale_log2() compares it
+// with 0, so the load has completed before the loop. Otherwise every step would wait for the load
+// of the next page number, which uses the same scoreboard.
 __device__ inline float scale_of_row(const AttentionDecodeParameters& p, SharedAddress scales, int row) {
   const float scale = softmax_scale_log2(p);
   if constexpr (kConvertsKv) return scale * kE4m3Scale * load_shared_float(scales + 4 * row);
   return scale;
 }
 
-// The softmax of a warp that computes all weights for itself.
+// The softmax of a warp that computes all weights itself.
 class OwnWeights {
  public:
   __device__ OwnWeights(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
@@ -170,7 +172,7 @@ class OwnWeights {
       scale_log2_[row] = scale_of_row(p, scales, lane / 4 + 8 * row);
   }
 
-  // Updates the softmax with a step and adds the step's product with V to the output.
+  // Updates the softmax with a step, and adds the product of its weights and V to the output.
   __device__ void process(WideState& state, const WideProduct& product, int step, int token,
                           const Range& seen_by_all, SharedAddress v_step) const {
 #pragma unroll
@@ -264,7 +266,7 @@ __device__ inline void process_steps(WideStream& stream, const AttentionDecodePa
   __syncthreads();
 }
 
-// Processes one work item. No thread may still use the shared memory.
+// Processes one work item. REQUIRES: no thread uses the shared memory any more.
 __device__ inline void process_item(const AttentionDecodeParameters& p, const WorkDivision& division,
                                     const WorkItem& item, int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = item.sequence;
@@ -294,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1)
   launch_dependents();
 
   const int index = static_cast<int>(blockIdx.x);
-  const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
+  const int block = p.heads_kv.quotient(index);  // adjacent CTAs: KV heads of the same tokens
   const int head_kv = index - block * p.heads_kv.divisor;
   const WorkDivision division(p, block);
 #pragma unroll 1

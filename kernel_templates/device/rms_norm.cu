@@ -38,9 +38,9 @@
   ]
 }
 */
-// Grid: ceil(rows / rows_per_block) blocks, in which the threads of a row sum its squares together. Every
-// element is read once, in 16-byte vectors, and stays in registers between the sum of squares and the
-// scaling.
+// Grid: ceil(rows / rows_per_block) CTAs. threads_per_row threads share a row: they sum its squares
+// through shared memory. Each element is loaded once, in a 16-byte vector, and stays in registers
+// between the sum of squares and the scaling.
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -58,8 +58,8 @@ constexpr int kWarpsPerRow = threads_per_row / 32;
 constexpr int kElements = Vector16<dtype>::kElements;
 constexpr int kVectors = hidden_size / kElements;
 constexpr int kVectorsPerThread = divide_up(kVectors, threads_per_row);
-// A vector of 8 16-bit elements needs two vectors of fp32 weights, a vector of 4 fp32 elements half a vector
-// of bf16 weights.
+// Bytes of weights for one vector. A vector of 8 16-bit elements needs two vectors of fp32 weights;
+// a vector of 4 fp32 elements needs half a vector of bf16 weights.
 constexpr int kWeightBytes = kElements * int{sizeof(dtype_weight)};
 
 static_assert(rms_norm_threads == kThreads, "the host's formula of the block size differs");
@@ -84,7 +84,7 @@ __device__ inline void load_weights(GlobalAddress address, float (&values)[kElem
   }
 }
 
-// Returns the sum over the threads of one row. Called by every thread of the block.
+// Returns the sum over the threads of one row. All threads of the block must call it.
 __device__ inline float row_sum(float value, int row_in_block) {
   value = lanes_sum<32>(value);
   if constexpr (kWarpsPerRow > 1) {
@@ -131,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads)
         values[i][j] += other[j];
       const uint4 bits = Vector16<dtype>::pack(values[i]);
       store_global_16(residual + vector * 16, bits);
-      // Normalises the rounded sum, which the next layer reads.
+      // Normalises the rounded sum, because the next layer reads that.
       Vector16<dtype>::unpack(bits, values[i]);
     }
 #pragma unroll

@@ -82,12 +82,6 @@ class CheckLayout(unittest.TestCase):
             self.assertEqual(self.violations({"README.md": text}), [])
         self.assertEqual(self.violations({"base/bytes.cpp": SPDX + "int " + "a" * 60 + ";  // " + "b " * 20 + "\n"}), [])
 
-    def test_the_list_of_files_not_yet_plain_only_shrinks(self):
-        listed = {"scripts/not_yet_plain.txt": "base/bytes.cpp\n"}
-        self.refuses(listed, "base/bytes.cpp", "is plain now")
-        self.refuses({"scripts/not_yet_plain.txt": "base/gone.cpp\n"}, "base/gone.cpp", "does not exist")
-        self.assertEqual(self.violations({**listed, "base/bytes.cpp": SPDX + "// What it is.\n"}), [])
-
     def test_messages_of_the_library_name_the_api(self):
         tool = {"cli/application.cpp": SPDX + 'Verb v[] = {{"tune", add_tune}};\n',
                 "cli/tool_terms.cpp": SPDX + 'Term t[] = {{"Key::text()", "`cubinet key`"}};\n',

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// cp.async: 16-byte copies from global to shared memory that bypass the registers.
+// cp.async: 16-byte copies from global to shared memory that bypass the registers. Both addresses
+// must be multiples of 16. Each thread copies, commits and waits for itself; other threads see the
+// data after a barrier that follows the wait.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
 
+// Starts the copy of 16 bytes.
 __device__ inline void async_copy_16(SharedAddress target, GlobalAddress source) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
 }
 
-// Writes zeros and reads nothing if `valid` is false. The source may then be any address.
+// Copies 16 bytes if `valid` is true. Otherwise writes zeros and reads nothing; the source may then
+// be any address.
 __device__ inline void async_copy_16_or_zero(SharedAddress target, GlobalAddress source, bool valid) {
   const int bytes = valid ? 16 : 0;
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target), "l"(source), "r"(bytes)
                : "memory");
 }
 
+// Makes a group of the copies that this thread started since the last commit. A group may be empty.
 __device__ inline void async_copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until at most `Pending` of this thread's newest groups are in flight.
+// Blocks until at most `Pending` of the newest groups of this thread are in flight.
 template <int Pending>
 __device__ inline void async_copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");

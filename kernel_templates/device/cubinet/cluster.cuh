@@ -1,46 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Thread block clusters (sm_90 and up), whose blocks access each other's shared memory.
+// Thread block clusters (sm_90 and later), whose CTAs access each other's shared memory.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
 
-// An address in the shared memory of a block of the cluster.
+// An address in the shared memory of a CTA of the cluster.
 using ClusterAddress = unsigned;
 
-// Returns the address in block `rank` of what has `address` in this block.
+// Returns the address in CTA `rank` of the object at `address` in this CTA.
 __device__ inline ClusterAddress address_in(SharedAddress address, int rank) {
   ClusterAddress other;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(address), "r"(rank));
   return other;
 }
 
-// Waits for all threads of all blocks. Makes only barriers visible that fence_mbarrier_init()
-// follows, and no other writes.
+// Blocks until all threads of all CTAs of the cluster have called it. All threads must call it.
+// Makes only mbarriers visible, after fence_mbarrier_init(); it makes no other write visible.
 __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-// Waits for all threads of all blocks, and for all of their accesses, also to other blocks' shared
-// memory.
+// Blocks until all threads of all CTAs of the cluster have called it and all their memory accesses
+// are complete, including those to the shared memory of other CTAs. All threads must call it.
 __device__ inline void finish_in_cluster() {
   __syncwarp();
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Makes initialised barriers visible to the cluster. synchronize_cluster() follows.
+// Makes initialised mbarriers visible to the cluster. The caller must call synchronize_cluster()
+// after it.
 __device__ inline void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Announces that reads have ended. A release in the cluster's scope would be a fence of the GPU,
-// which takes some thousand cycles.
+// Arrives at an mbarrier of any CTA of the cluster, to announce that reads have ended. It is not a
+// release in the scope of the cluster: that would be a fence of the GPU, which takes some thousand
+// cycles.
 __device__ inline void mbarrier_arrive_in_cluster(ClusterAddress barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Copies this block's shared memory to another block's, whose barrier counts the bytes. A bulk
-// copy: ordinary writes to its source must precede a fence_async_proxy().
+// Copies shared memory of this CTA to another CTA, whose mbarrier counts the bytes. It is a bulk
+// copy: fence_async_proxy() must follow ordinary writes to the source before this call.
 __device__ inline void bulk_copy_in_cluster(ClusterAddress target, SharedAddress source, unsigned bytes,
                                             ClusterAddress barrier) {
   asm volatile(

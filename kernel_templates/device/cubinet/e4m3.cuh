@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Converts 8-bit elements for tensor cores that multiply 16-bit ones. fp16 holds every e4m3 value
+// Converts 8-bit elements to 16-bit elements for tensor cores. fp16 represents every e4m3 value
 // exactly.
 #include <cubinet/types.cuh>
 
 namespace cubinet {
 
-// The type as which tensor cores multiply an element.
+// The type that tensor cores multiply for an element type.
 template <typename T>
 struct ProductOf {
   using Type = T;
@@ -22,7 +22,7 @@ struct Fp16Pairs {
 };
 
 #if __CUDA_ARCH__ >= 890
-// The factor of a converted element.
+// The scale of a converted element: value = kE4m3Scale * converted.
 inline constexpr float kE4m3Scale = 1.0f;
 
 __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
@@ -33,8 +33,9 @@ __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
   return pairs;
 }
 #else
-// Without an instruction, sign, exponent and mantissa are moved to their places in fp16. The bias
-// of its exponent is 8 more, and NaN of e4m3 becomes 480.
+// Moves sign, exponent and mantissa to their fp16 positions, because the target has no conversion
+// instruction. The exponent bias of fp16 is 8 larger, so the result is scaled by 2^-8. NaN becomes
+// 480.
 inline constexpr float kE4m3Scale = 256.0f;
 
 __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {

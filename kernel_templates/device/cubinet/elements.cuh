@@ -6,7 +6,8 @@
 
 namespace cubinet {
 
-// Stores as many values at a time as one store takes, and at least 4.
+// Stores `kCount` values, converted to `Element`, with stores of up to 16 bytes (4 elements of
+// fp32, 8 of 16 bits, 8 or 16 of e4m3). `address` must be aligned to the store.
 template <typename Element, int kCount>
 __device__ inline void store_elements(GlobalAddress address, const float (&values)[kCount]) {
   if constexpr (is_same<Element, e4m3>) {

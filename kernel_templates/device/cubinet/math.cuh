@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Single-instruction mathematics and small functions that need no CUDA header.
+// Single-instruction mathematics and small functions. They need no CUDA header.
 
 namespace cubinet {
 
@@ -12,6 +12,8 @@ __device__ inline float negative_infinity() {
   return __uint_as_float(0xff800000u);
 }
 
+// exp2_approx, log2_approx, rsqrt_approx and reciprocal_approx are one instruction each. Denormals
+// become 0 (PTX ISA, ".approx.ftz").
 __device__ inline float exp2_approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -36,7 +38,7 @@ __device__ inline float reciprocal_approx(float x) {
   return y;
 }
 
-// Keeps the compiler from computing a value again where it is used.
+// Keeps a value in its register. The compiler would otherwise compute it again at each use.
 __device__ inline void keep_in_register(unsigned& value) {
   asm volatile("" : "+r"(value));
 }
@@ -61,12 +63,13 @@ __host__ __device__ constexpr unsigned maximum(unsigned a, unsigned b) {
   return a > b ? a : b;
 }
 
-// Returns the largest power of two that is not above `a`.
+// Returns the largest power of two that is at most `a`.
 __host__ __device__ constexpr int power_of_two(int a) {
   return a < 2 ? 1 : 2 * power_of_two(a / 2);
 }
 
-// Reductions over groups of `Width` adjacent lanes. Every lane gets the result.
+// Reduce a value over groups of `Width` adjacent lanes. All lanes of the warp must call them; every
+// lane gets the result.
 template <int Width>
 __device__ inline float lanes_max(float value) {
 #pragma unroll

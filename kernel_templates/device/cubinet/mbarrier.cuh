@@ -1,37 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Barriers in shared memory (sm_90 and up) between producers and consumers of data. A phase of a
-// barrier ends when the number of arrivals given to `mbarrier_init` and all announced bytes have
-// arrived. Phases alternate in parity; the first has parity 0.
+// Barriers in shared memory (sm_90 and later) between producers and consumers. A phase of an
+// mbarrier ends when the number of arrivals given to `mbarrier_init` and all announced bytes have
+// arrived. The parity of the phases alternates; the first phase has parity 0. Any thread may arrive
+// or wait.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
 
 inline constexpr unsigned kMbarrierBytes = 8;
 
-// Called by one thread. A block-wide barrier stands between this and the first use.
+// Initialises an mbarrier of kMbarrierBytes for `arrivals` arrivals a phase. One thread must call
+// it; a CTA-wide barrier must follow before the first use.
 __device__ inline void mbarrier_init(SharedAddress barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
+// Arrives once.
 __device__ inline void mbarrier_arrive(SharedAddress barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives, and announces bytes of bulk copies.
+// Arrives, and announces `bytes` bytes of bulk copies, for which the phase waits too.
 __device__ inline void mbarrier_arrive_expect_bytes(SharedAddress barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-// Arrives when all of this thread's cp.async so far are complete. Counts as one arrival of
-// `mbarrier_init`.
+// Arrives when all previous cp.async of this thread are complete. It counts as one of the arrivals
+// given to `mbarrier_init`.
 __device__ inline void mbarrier_arrive_with_copies(SharedAddress barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-// Blocks until the phase of this parity has ended. Returns at once for parity 1 while the first
-// phase lasts.
+// Blocks until the phase with this parity has ended. Returns at once for parity 1 during the first
+// phase.
 __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   unsigned ended = 0;
   while (ended == 0) {
@@ -42,8 +45,8 @@ __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   }
 }
 
-// Orders ordinary accesses to shared memory, including cp.async, before those of wgmma and bulk
-// copies. Called by the writer before it arrives, or by the reader after it has waited.
+// Orders ordinary accesses to shared memory, including cp.async, before accesses by wgmma and bulk
+// copies. Either the writer calls it before it arrives, or the reader calls it after its wait.
 __device__ inline void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

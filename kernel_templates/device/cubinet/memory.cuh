@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Global and shared memory accesses by address. The parameter structs hold device addresses as
-// 64-bit integers; naming the state space here keeps the compiler from emitting generic loads and
-// stores.
+// Accesses to global and shared memory by address. The parameter structs hold device addresses as
+// 64-bit integers. The functions name the state space, so the compiler emits no generic loads and
+// stores. An address must be a multiple of the size of the access.
 
 namespace cubinet {
 
 using GlobalAddress = unsigned long long;
 using SharedAddress = unsigned;
 
+// Returns the shared memory address of an object in shared memory.
 __device__ inline SharedAddress shared_address(const void* pointer) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer));
 }
@@ -21,6 +22,7 @@ __device__ inline uint4 load_global_16(GlobalAddress address) {
   return v;
 }
 
+// Loads 16 bytes if `valid` is true. Otherwise returns zeros and reads nothing.
 __device__ inline uint4 load_global_16_or_zero(GlobalAddress address, bool valid) {
   uint4 v;
   asm volatile(
@@ -37,7 +39,7 @@ __device__ inline uint2 load_global_8(GlobalAddress address) {
   return v;
 }
 
-// Loads data that no concurrent kernel writes.
+// Loads a number that no concurrent kernel writes, through the read-only cache.
 __device__ inline int load_global_constant_int(GlobalAddress address) {
   int v;
   asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(address));
@@ -50,6 +52,7 @@ __device__ inline float load_global_float(GlobalAddress address) {
   return v;
 }
 
+// Loads a float if `valid` is true. Otherwise returns `otherwise` and reads nothing.
 __device__ inline float load_global_float_if(bool valid, GlobalAddress address, float otherwise) {
   float v = otherwise;
   asm volatile("{.reg .pred valid; setp.ne.s32 valid, %2, 0; @valid ld.global.f32 %0, [%1];}"
@@ -58,6 +61,7 @@ __device__ inline float load_global_float_if(bool valid, GlobalAddress address, 
   return v;
 }
 
+// Prefetches the cache line of an address to the L2 cache.
 __device__ inline void prefetch_to_l2(GlobalAddress address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
@@ -136,7 +140,7 @@ __device__ inline void store_shared_floats_4(SharedAddress address, float x, flo
                : "memory");
 }
 
-// Store and load an object of whole words.
+// Store and load an object that consists of whole 32-bit words.
 template <typename T>
 __device__ inline void store_shared_object(SharedAddress address, const T& object) {
   unsigned words[sizeof(T) / 4];
@@ -160,9 +164,9 @@ __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
 }
 
-// Adds and returns the value before. Writes of the block before its last barrier are visible to a
-// block whose addition returns this one's result or a later one; their writes are visible after
-// this block's next barrier.
+// Adds `v` and returns the value before the addition (acquire and release, GPU scope). The writes
+// that a CTA made before its last barrier are visible to each CTA whose addition comes later, after
+// that CTA's next barrier.
 __device__ inline int add_global(GlobalAddress address, int v) {
   int before;
   asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"

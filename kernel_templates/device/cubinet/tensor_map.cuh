@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// TMA copies of boxes of a tensor (sm_90a), with a tensor map that the kernel makes.
+// TMA copies of boxes of a tensor (sm_90a). The kernel makes the tensor map itself.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
 
 inline constexpr int kTensorMapBytes = 128;
 
-// A tensor of 16-bit elements: adjacent columns, rows, and groups of rows. Strides are multiples of
-// 16.
+// A tensor of 16-bit elements: adjacent columns, rows, and groups of rows. Strides are in bytes and
+// must be multiples of 16.
 struct TensorOfRows {
   GlobalAddress address;
   unsigned columns;
@@ -16,7 +16,7 @@ struct TensorOfRows {
   unsigned groups;
   unsigned long long row_bytes;
   unsigned long long group_bytes;
-  unsigned box_columns;  // a box is part of one group
+  unsigned box_columns;  // a box is contained in one group
   unsigned box_rows;
 };
 
@@ -34,8 +34,9 @@ struct TensorOfRows {
                "l"(bytes)                                                                   \
                : "memory")
 
-// Makes the map in 128 bytes of shared memory and stores it to `map`, which only this block reads.
-// Called by a warp. Boxes are stored as swizzled rows of 128 bytes.
+// Makes the map in 128 bytes of shared memory (`place`) and stores it to `map`, in global memory,
+// which only this CTA may read. All lanes of one warp must call it. Boxes are stored as rows of 128
+// bytes with the 128-byte swizzle; elements outside the tensor become zeros.
 __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, const TensorOfRows& of) {
   const unsigned lane = threadIdx.x % 32;
   asm volatile("st.shared.u32 [%0], 0;" ::"r"(place + 4 * lane) : "memory");
@@ -74,8 +75,9 @@ __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, c
 #undef CUBINET_TENSOR_MAP_SIZE
 #undef CUBINET_TENSOR_MAP_STRIDE
 
-// Copies a box to the same address in each of the cluster's blocks whose bit is set. The barrier of
-// each block counts the bytes. Called by threads of the warp that made the map.
+// Copies a box to the same shared memory address of each CTA of the cluster whose bit in `blocks`
+// is set. The mbarrier at `barrier` of each of these CTAs counts the bytes. Only threads of the
+// warp that made the map may call it; each call copies one box.
 __device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress target, GlobalAddress map,
                                         int column, int row, int group, SharedAddress barrier) {
   asm volatile(
@@ -86,7 +88,7 @@ __device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress tar
       : "memory");
 }
 
-// Prefetches a box to the L2.
+// Prefetches a box to the L2 cache.
 __device__ inline void prefetch_box(GlobalAddress map, int column, int row, int group) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column),
                "r"(row), "r"(group)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Element types of the kernel templates. They are plain bit holders, so that a template needs no
-// CUDA header: cuda_fp16.h and cuda_bf16.h cost more front-end time than a whole small kernel.
+// Element types of the kernel templates. They only hold bits, so a template needs no CUDA header:
+// cuda_fp16.h and cuda_bf16.h cost more front-end time than a whole small kernel.
 #include <cubinet/kernel_templates/e4m3_rounding.h>
 
 namespace cubinet {
@@ -38,10 +38,10 @@ inline constexpr bool is_same = false;
 template <typename A>
 inline constexpr bool is_same<A, A> = true;
 
-// Two elements share a byte, so one alone has no size and no address: a tag.
+// A tag for e2m1: two elements share a byte, so one element has no size and no address.
 struct e2m1;
 
-// Returns two values rounded to nearest even, the first in the low half.
+// Returns two values rounded to nearest even; the first is in the low half.
 template <typename T>
 __device__ inline unsigned pack2(float low, float high);
 
@@ -59,14 +59,15 @@ __device__ inline unsigned pack2<fp16>(float low, float high) {
   return packed;
 }
 
-// Returns the larger of each two of fp16. If one is NaN, the other one.
+// Returns the maxima of two pairs of fp16. If one of two values is NaN, the other one is the
+// result.
 __device__ inline unsigned larger_fp16_pair(unsigned a, unsigned b) {
   unsigned larger;
   asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
   return larger;
 }
 
-// Returns four values rounded to nearest even, the first in the lowest byte. Values out of range
+// Returns four values rounded to nearest even; the first is in the lowest byte. Values out of range
 // become +-448.
 __device__ inline unsigned pack4_e4m3(const float* values) {
 #if __CUDA_ARCH__ >= 890
@@ -85,6 +86,7 @@ __device__ inline unsigned pack4_e4m3(const float* values) {
 #endif
 }
 
+// Returns the two values of a word; x is the low half.
 template <typename T>
 __device__ inline float2 unpack2(unsigned packed);
 
@@ -102,7 +104,7 @@ __device__ inline float2 unpack2<fp16>(unsigned packed) {
   return values;
 }
 
-// Unpacks and packs 16-byte vectors of T.
+// Unpacks and packs 16-byte vectors of kElements elements of T.
 template <typename T>
 struct Vector16 {
   static constexpr int kElements = 16 / int{sizeof(T)};

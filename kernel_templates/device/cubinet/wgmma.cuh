@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Matrix instructions of a warpgroup, four warps of which the first has a number divisible by four
-// (sm_90a): D[64xN] += A[64xK] * B[KxN] with fp32 sums, K of 32 bytes. Warp w has rows 16w to 16w +
-// 15 of D, and of an A in registers, in the layout of mma_16x8x16. They run asynchronously until
-// they are waited for.
+// Matrix instructions of a warpgroup (sm_90a): D[64xN] += A[64xK] * B[KxN] with fp32 sums, where K
+// is 32 bytes of elements. A warpgroup is four warps; the index of the first is a multiple of four.
+// All of its threads must call these functions. Warp w holds rows 16w to 16w + 15 of D, and of A if
+// A is in registers, in the layout of mma_16x8x16. The instructions run asynchronously until
+// wgmma_wait().
 //
 // An operand in shared memory consists of blocks of adjacent rows of 128 bytes, swizzled by
-// `swizzled<128>` from an address divisible by 1024. Either the rows are those of A or columns of
-// B, with adjacent elements of K; or, for B of 16-bit elements, each row is one of K, with 64
-// adjacent columns of B.
+// `swizzled<128>`; a block starts at a multiple of 1024 bytes. Either a row holds adjacent elements
+// of K, of a row of A or a column of B (`rows_of_k`); or, for B of 16-bit elements, a row is one
+// element of K for 64 adjacent columns of B (`columns_of_k`).
 #include <cubinet/mma.cuh>
 
 namespace cubinet {
 
-// The description of an operand in shared memory (PTX ISA, "Matrix descriptor format").
+// The descriptor of an operand in shared memory (PTX ISA, "Matrix descriptor format").
 using MatrixDescriptor = unsigned long long;
 
 __device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsigned block_bytes) {
@@ -23,20 +24,21 @@ __device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsign
          (first & 0x3ffffu) >> 4;
 }
 
-// Describes rows of adjacent elements of K. `first`: the address of the first row, plus 32 bytes
-// for each earlier step of K; four steps make a block.
+// Describes an operand whose rows hold adjacent elements of K. `first` is the address of the first
+// row, plus 32 bytes for each earlier step of K; a block holds four steps.
 __device__ inline MatrixDescriptor rows_of_k(SharedAddress first) {
-  return matrix_descriptor(first, 16);  // which is ignored
+  return matrix_descriptor(first, 16);  // the hardware ignores the 16
 }
 
-// Describes rows of which each is one of K. `first`: the address of the step's first row, whose
-// number is divisible by 8, in the block of B's first 64 columns. Blocks are `block_bytes` apart.
+// Describes an operand each row of which is one element of K. `first` is the address of the first
+// row of the step, whose index must be a multiple of 8, in the block of the first 64 columns of B.
+// Blocks are `block_bytes` apart.
 __device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned block_bytes) {
   return matrix_descriptor(first, block_bytes);
 }
 
-// Returns the descriptor of an operand so many bytes further. Addresses of shared memory end below
-// the descriptor's other fields, so this is one addition; a new descriptor would take several.
+// Returns the descriptor of an operand `bytes` bytes further. Shared memory addresses end below the
+// other fields of the descriptor, so this is one addition; a new descriptor would take several.
 __device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes) {
   unsigned low;
   unsigned high;
@@ -45,7 +47,7 @@ __device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor
   return descriptor;
 }
 
-// Keeps the compiler from moving accesses to these registers across this call.
+// Prevents the compiler from moving accesses to these registers across this call.
 template <int kTiles>
 __device__ inline void keep_in_order(FragmentD (&d)[kTiles]) {
 #pragma unroll
@@ -59,26 +61,27 @@ __device__ inline void keep_in_order(FragmentA (&a)[kSteps]) {
     asm volatile("" : "+r"(a[step].r[0]), "+r"(a[step].r[1]), "+r"(a[step].r[2]), "+r"(a[step].r[3]));
 }
 
-// Called between products of the same registers if other instructions stand between them.
+// Resumes products of the same registers after other instructions. Must be called between such
+// products.
 __device__ inline void wgmma_resume() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Called before the first product, and before a product whose registers were accessed since the
-// last one.
+// Begins products. Must be called before the first product, and before a product whose registers
+// were accessed since the last product.
 template <typename... Fragments>
 __device__ inline void wgmma_begin(Fragments&... registers) {
   (keep_in_order(registers), ...);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Makes the products since the last call a group.
+// Makes a group of the products since the last call.
 __device__ inline void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most `kPending` of the newest groups are in flight. `registers`: those of the
-// others.
+// Blocks until at most `kPending` of the newest groups are in flight. `registers` are the registers
+// of the groups that have completed.
 template <int kPending, typename... Fragments>
 __device__ inline void wgmma_wait(Fragments&... registers) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
@@ -88,11 +91,12 @@ __device__ inline void wgmma_wait(Fragments&... registers) {
 // The layout of B in shared memory.
 enum class LayoutB { rows_of_k, columns_of_k };
 
-// Products with N columns; each of D's tiles has 8. Without `accumulate` D is the product alone.
+// The products with N columns; each tile of D has 8. If `accumulate` is false, D becomes the
+// product alone.
 template <typename T, int N>
 struct Wgmma;
 
-// Arguments: N columns, D's tiles, and the numbers of the operands behind D's.
+// Arguments: N, the number of tiles of D, and the numbers of the asm operands after those of D.
 #define CUBINET_WGMMA(N, TILES, O0, O1, O2, O3, O4, O5, O6)                                              \
   CUBINET_WGMMA_OF(bf16, "k16.f32.bf16.bf16", ", %" #O6, ", 0, %" #O3, N, TILES, O0, O1, O2, O3, O4, O5) \
   CUBINET_WGMMA_OF(fp16, "k16.f32.f16.f16", ", %" #O6, ", 0, %" #O3, N, TILES, O0, O1, O2, O3, O4, O5)   \

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The rows of Q and the tokens of a work item, for Hopper's kernels of latent attention, which has
-// one KV head and no window.
+// The rows of Q and the KV tokens of a work item, for Hopper's kernels of latent attention (one KV
+// head, no window).
 //
 // Shape: Q, kTileQ, kClusterSize, kSlice, kCausal, kSlidingWindow
 #include <cubinet/attention/work_division.cuh>
 
 namespace cubinet::attention {
 
-// Returns the address of a row of Q; of the last row for rows behind it.
+// Returns the address of a row of Q, or of the last row for rows after it.
 template <typename Q>
 __device__ inline GlobalAddress q_row(const AttentionDecodeParameters& p, const Sequence& sequence,
                                       const PackedRows& rows, int row) {
@@ -19,7 +19,8 @@ __device__ inline GlobalAddress q_row(const AttentionDecodeParameters& p, const 
                             token * p.q_token_stride + head * p.q_head_stride);
 }
 
-// The KV tokens of a work item that its tile's rows read, or those of any of the cluster's tiles.
+// The KV tokens of a work item that the rows of its tile read, or in a cluster that the rows of any
+// of its tiles read.
 template <class Shape>
 struct ItemTokensOf {
   int begin;
@@ -30,13 +31,14 @@ struct ItemTokensOf {
         end(minimum((item.end - item.tile_begin) * p.unit.divisor,
                     VisibleOf<Shape>::to_token(p, item.sequence, rows.token(rows_to_last(item))).end)) {}
 
-  // Returns the rows from the tile's first row to the last row of the cluster's tiles, less one.
+  // Returns the number of rows from the first row of the tile to the last row of the cluster's
+  // tiles, minus 1.
   __device__ static int rows_to_last(const WorkItem& item) {
     return (Shape::kClusterSize - item.q_tile % Shape::kClusterSize) * Shape::kTileQ - 1;
   }
 
-  // Returns the slices. The result is uniform over a warpgroup; only then do its threads not wait
-  // for each other at every product.
+  // Returns the number of slices. The result is uniform over a warpgroup, which the compiler must
+  // know: otherwise the threads would wait for each other at every product.
   __device__ int steps() const {
     return __shfl_sync(kAllLanes, divide_up(maximum(end - begin, 0), Shape::kSlice), 0);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Masks and the soft cap of the logits of one warp, which a lane holds as mma_16x8x16 leaves them.
+// The masks and the soft cap of the logits of one warp, in the fragments of mma_16x8x16.
 //
 // Shape: kCustomMask, kSlidingWindow
 #include <cubinet/attention/rows.cuh>
@@ -8,12 +8,12 @@
 
 namespace cubinet::attention {
 
-// Bounds logits by a tanh, computed with a base-2 exponential: the error of tanh.approx is 2^-11,
-// which a bound of 50 would make 0.02.
+// Bounds logits by a tanh, computed with a base-2 exponential. tanh.approx has an error of 2^-11,
+// which a bound of 50 would turn into 0.02.
 template <bool kCaps>
 class SoftCap {
  public:
-  // Replaces `scale_log2`, of a lane's two rows, by the scale of the bounded logits.
+  // Replaces `scale_log2`, the scales of a lane's two rows, by the scales of the bounded logits.
   __device__ SoftCap(const AttentionDecodeParameters& p, float (&scale_log2)[2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -48,13 +48,14 @@ class SoftCap<false> {
   __device__ float bounded(float score, int) const { return score; }
 };
 
-// Returns the address of the custom mask of a row: a bit for each query token of its sequence.
+// Returns the address of the custom mask of a row: one bit for each query token of its sequence.
 __device__ inline GlobalAddress draft_bits(const AttentionDecodeParameters& p, const Sequence& sequence,
                                            const PackedRows& rows, int row) {
   const long long token = sequence.q_first + rows.token(row);
   return p.mask + 4 * token * p.mask_words;
 }
-// Returns whether the mask hides query token `draft`. Negative numbers are tokens before the first.
+// Returns whether the mask hides query token `draft`. A negative number is a token before the first
+// query token, which the mask never hides.
 __device__ inline bool draft_hides(GlobalAddress bits, int draft) {
   return draft >= 0 && (load_global_constant_int(bits + 4 * (draft / 32)) >> draft % 32 & 1) == 0;
 }
@@ -80,8 +81,8 @@ class DraftMask {
   GlobalAddress bits_[2];
 };
 
-// Makes the logits of hidden tokens -infinity. `visible` and `draft_mask` are those of a lane's two
-// rows; `token` is the first of the slice.
+// Sets the logits of hidden tokens to -infinity. `visible` and `draft_mask` are those of a lane's
+// two rows; `token` is the first token of the slice.
 template <class Shape, int kTiles>
 __device__ inline void mask_scores(FragmentD (&scores)[kTiles],
                                    const typename VisibleOf<Shape>::Range (&visible)[2],

@@ -9,13 +9,14 @@
 
 namespace cubinet::attention {
 
-// Uses the shared memory of the KV ring again.
+// The results of all groups in shared memory, which reuses the memory of the KV ring. A barrier
+// must separate the last use of the ring, the stores and the loads.
 template <class Shape, bool kColumnsInPairs>
 class MergeBufferOf {
  public:
   __device__ explicit MergeBufferOf(SharedAddress memory) : output_(memory) {}
 
-  // Stores the result of one warp. `first_row`: its first row of the tile.
+  // Stores the result of one warp. `first_row` is its first row in the tile.
   __device__ void store(const RowStateOf<Shape>& state, int group_kv, int first_row, int lane) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -26,7 +27,8 @@ class MergeBufferOf {
     }
   }
 
-  // For CTAs whose warps share all rows: the address of a row's elements, and its maximum and sum.
+  // Returns the address of a row's elements. CTAs whose warps share all rows store the elements,
+  // the maximum and the sum of a row with this and store_extremes().
   __device__ SharedAddress output(int row) const {
     return output_ + row * (Shape::kOutputStride * 4);
   }
@@ -34,8 +36,8 @@ class MergeBufferOf {
     store_shared_floats(extremes(row), maximum, sum);
   }
 
-  // Loads 8 normalised elements of a row, from element `first` on. Returns the base-2 log-sum-exp
-  // of the row.
+  // Loads 8 normalised elements of a row, starting at element `first`. Returns the base-2 LSE of
+  // the row.
   __device__ float load(float (&values)[8], int row, int first) const {
     float highest = negative_infinity();
 #pragma unroll
@@ -67,7 +69,7 @@ class MergeBufferOf {
   }
 
  private:
-  // The address of a row's maximum; its sum follows.
+  // Returns the address of the maximum of a row; its sum follows.
   __device__ SharedAddress extremes(int row) const {
     return output_ + Shape::kWarpsKv * Shape::kTileQ * (Shape::kOutputStride * 4) + row * 8;
   }

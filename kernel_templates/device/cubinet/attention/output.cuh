@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The rows of the output: scales, sinks and log-sum-exps.
+// The rows of the output: scales, sinks and LSEs.
 //
 // Shape: Output, kConvertsKv, kHeadDimV, kTileQ
 #include <cubinet/attention/rows.cuh>
@@ -9,13 +9,13 @@
 
 namespace cubinet::attention {
 
-// One row of the output: a head of a query token of a sequence.
+// A row of the output: one head of one query token of a sequence.
 struct OutputRow {
   const Sequence& sequence;
   int token;
   int head;
 
-  // Returns the number of the row in the LSE.
+  // Returns the index of the row in the LSE tensor.
   __device__ long long index(const AttentionDecodeParameters& p) const {
     return (static_cast<long long>(sequence.q_first) + token) * p.heads_q + head;
   }
@@ -26,7 +26,7 @@ struct OutputRow {
   }
 };
 
-// Returns row `row` of a tile of KV head `head_kv`.
+// Returns the output row of row `row` of a tile of KV head `head_kv`.
 __device__ inline OutputRow output_row(const PackedRows& rows, const Sequence& sequence, int head_kv,
                                        int row) {
   const int packed = rows.first + row;
@@ -34,7 +34,7 @@ __device__ inline OutputRow output_row(const PackedRows& rows, const Sequence& s
   return {sequence, token, (head_kv - token) * rows.group.divisor + packed};
 }
 
-// Stores two elements, which a lane has of a tile of products.
+// Stores two adjacent elements, as a lane holds them in a product tile.
 template <typename Element>
 __device__ inline void store_two_elements(GlobalAddress address, float first, float second) {
   if constexpr (is_same<Element, fp32>) {
@@ -47,12 +47,12 @@ __device__ inline void store_two_elements(GlobalAddress address, float first, fl
   }
 }
 
-// The epilogue of one row: the factor of its output, and its sink, which is one more logit without
-// V.
+// The epilogue of one row: the factor of its output, and its sink. A sink is an additional logit
+// without V.
 template <bool kConvertsKv>
 struct RowEpilogue {
   float factor;
-  float sink;  // base 2
+  float sink;  // base-2 logit
 
   __device__ RowEpilogue(const AttentionDecodeParameters& p, int head)
       : factor(p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale),
@@ -60,7 +60,8 @@ struct RowEpilogue {
     if constexpr (kConvertsKv) factor *= kE4m3Scale;
   }
 
-  // Adds the sink. Takes the base-2 log-sum-exp of the row's tokens and returns that of the row.
+  // Adds the sink to the base-2 LSE of the row's tokens and to `factor`. Returns the base-2 LSE of
+  // the row.
   __device__ float add_sink(float lse_of_tokens) {
     if (sink == negative_infinity()) return lse_of_tokens;
     const float highest = fmaxf(lse_of_tokens, sink);
@@ -71,8 +72,8 @@ struct RowEpilogue {
   }
 };
 
-// Stores normalised elements of a complete row, from element `first` on. `lse` is the base-2
-// log-sum-exp of the row's tokens.
+// Stores normalised elements of a complete row, starting at element `first`. `lse` is the base-2
+// LSE of the row's tokens.
 template <typename Element, bool kConvertsKv, int kCount>
 __device__ inline void store_output(const AttentionDecodeParameters& p, const OutputRow& row, int first,
                                     float (&values)[kCount], RowEpilogue<kConvertsKv> epilogue, float lse) {
@@ -84,22 +85,23 @@ __device__ inline void store_output(const AttentionDecodeParameters& p, const Ou
   if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse * kLn2);
 }
 
-// The elements of one of a tile's rows that a thread has, from element `first` on.
+// The part of a tile's row that a thread processes, from element `first` on.
 struct RowPart {
   int row = 0;
   int first = 0;
   bool is_there = false;  // whether the tile has the row
 };
 
-// The rows of a tile as parts of 8 elements.
+// Divides the rows of a tile into parts of 8 elements.
 template <class Shape>
 struct RowPartsOf {
   static constexpr int kElements = 8;
-  static constexpr int kParts = Shape::kHeadDimV / kElements;  // of a row
+  static constexpr int kParts = Shape::kHeadDimV / kElements;  // parts of a row
   static constexpr int kAll = Shape::kTileQ * kParts;
 
-  // Returns how many parts each of `threads` threads takes at once. A single one would wait for
-  // every latency, which matters in tall tiles; in others it would only be code to compile.
+  // Returns the number of parts that each of `threads` threads processes at once. A single part
+  // would wait for every latency, which matters for tall tiles; for other tiles more parts would
+  // only cost compile time.
   __host__ __device__ static constexpr int at_once(int threads) {
     return Shape::kTileQ > 32 && kAll % (2 * threads) == 0 ? 2 : 1;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The partial results of tiles that several CTAs share, and their combination.
+// The partial results of tiles that several CTAs share (split-KV), and how they are combined.
 //
 // Shape: kClusterSize, kHeadDimV
 #include <cubinet/attention/output.cuh>
@@ -13,12 +13,12 @@ template <class Shape>
 struct PartialSlotsOf {
   int count = 0;
   int first = 0;
-  int step = 0;      // between the later ones
-  int previous = 0;  // the slot that the later ones are counted from
+  int step = 0;      // between the slots after the first
+  int previous = 0;  // slot `index` is previous + step * index, from index 1 on
   int rank = 0;
 
   PartialSlotsOf() = default;
-  // `share`: the units of a CTA.
+  // `share` is the number of units of a CTA.
   __device__ PartialSlotsOf(const AttentionDecodeParameters& p, const WorkItem& tile, int share)
       : rank(tile.q_tile % Shape::kClusterSize) {
     if (p.split_is_unit != 0) {
@@ -65,14 +65,14 @@ class PartialRowsOf {
   int slot_rows_;
 };
 
-// A running softmax over the partial results of a row: `kElements` of its elements.
+// The running softmax over the partial results of a row, for `kElements` of its elements.
 template <int kElements>
 struct PartialSum {
   float values[kElements] = {};
   float highest = negative_infinity();
   float total = 0.0f;
 
-  // Adds partial results.
+  // Adds `kCount` partial results with the base-2 LSEs `lse`.
   template <int kCount>
   __device__ void add(const float (&lse)[kCount], const uint4 (&parts)[kCount][kElements / 4]) {
     float newest = highest;
@@ -101,7 +101,7 @@ struct PartialSum {
     }
   }
 
-  // Normalises the values and returns the base-2 log-sum-exp of the row.
+  // Normalises the values. Returns the base-2 LSE of the row.
   __device__ float normalise() {
     const float scale = total != 0.0f ? reciprocal_approx(total) : 0.0f;
 #pragma unroll
@@ -111,8 +111,8 @@ struct PartialSum {
   }
 };
 
-// Adds every `step`th partial result of some rows, from `begin` on. Several loads are in flight at
-// once.
+// Adds every `step`-th partial result of some rows, starting at number `begin`. Several loads are
+// in flight at once.
 template <class Shape, int kElements, int kRows>
 __device__ inline void add_partials(PartialSum<kElements> (&sums)[kRows], const RowPart (&parts)[kRows],
                                     const PartialRowsOf<Shape>& partial, const PartialSlotsOf<Shape>& slots,

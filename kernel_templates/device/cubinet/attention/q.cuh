@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Copies Q to shared memory, as it is or converted to fp16. A thread takes the same part of every
-// row that it loads, so only the row's part of an address is computed again.
+// Copies Q to shared memory, unchanged or converted to fp16. A thread copies the same part of each
+// of its rows, so only the row's share of an address is computed again.
 //
 // Shape: Q, kHeadDimQk, kTileQ, kRowBytesQ
-//        kThreads   of a CTA
+//        kThreads   threads of a CTA
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention/shape.cuh>
@@ -33,11 +33,12 @@ class QRowsOf {
 
   __device__ static int part() { return threadIdx.x % kParts; }
   __device__ static int row(int iteration) { return threadIdx.x / kParts + iteration * kAtOnce; }
-  // Returns false in whole warps if the CTA has more threads than the tile has parts.
+  // Returns whether the thread copies any row. False for whole warps only: a CTA may have more
+  // threads than the tile has parts.
   __device__ static bool has_row() {
     return Shape::kThreads <= kAtOnce * kParts || static_cast<int>(threadIdx.x) < kAtOnce * kParts;
   }
-  // Returns the address of the thread's part of a row; of the last row for rows behind it.
+  // Returns the address of the thread's part of a row, or of the last row for rows after it.
   __device__ GlobalAddress source(int row) const {
     const int packed = minimum(rows_.first + row, rows_.count - 1);
     const int token = rows_.group.quotient(packed);
@@ -51,7 +52,8 @@ class QRowsOf {
   long long head_stride_;
 };
 
-// Copies Q as it is. Rows that the tile does not have become zeros.
+// Copies Q unchanged with cp.async, without a commit. Rows that the tile does not have become
+// zeros. All threads of the CTA must call it.
 template <class Shape, class Layout = SwizzledRows<Shape::kRowBytesQ>>
 __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows,
                               const Sequence& sequence, int head_kv, SharedAddress q_shared) {
@@ -65,9 +67,9 @@ __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRo
   }
 }
 
-// Returns the power of two that brings a row's largest element between 1 and 4, since fp16 lacks
-// the range of bf16. `scale` is its inverse, and at least 2^-63, below which a row's logits are as
-// good as 0: a scale of 0 would make NaN of masked logits.
+// Returns the power of two that scales a row's largest element to between 1 and 4, because fp16
+// lacks the range of bf16. Sets `scale` to its inverse, but to at least 2^-63: below that a row's
+// logits are effectively 0, and a scale of 0 would make NaN of masked logits.
 __device__ inline float normalising_factor(float largest, float& scale) {
   const auto exponent =
       static_cast<unsigned>(minimum(maximum(static_cast<int>(__float_as_uint(largest) >> 23), 64), 253));
@@ -75,7 +77,7 @@ __device__ inline float normalising_factor(float largest, float& scale) {
   return __uint_as_float((254u - exponent) << 23);
 }
 
-// Loads eight elements of Q: 16-bit elements fill all words, 8-bit elements the first two.
+// Loads 8 elements of Q. 16-bit elements fill all words, 8-bit elements the first two.
 template <typename Q>
 __device__ inline uint4 load_q_part(GlobalAddress source) {
   if constexpr (sizeof(Q) == 1) {
@@ -86,7 +88,7 @@ __device__ inline uint4 load_q_part(GlobalAddress source) {
   }
 }
 
-// Returns the largest magnitude of a part of bf16; 0 for other types, which need none.
+// Returns the largest magnitude of a part of bf16, or 0 for other types, which need no scale.
 template <typename Q>
 __device__ inline float largest_of_part(const uint4& bits) {
   float largest = 0.0f;
@@ -100,7 +102,7 @@ __device__ inline float largest_of_part(const uint4& bits) {
   return largest;
 }
 
-// The factor of a row's elements, and the inverse factor of its logits.
+// The factor of the elements of a row, and the scale of its logits that compensates for it.
 template <typename Q>
 struct QFactor {
   float factor = 1.0f;
@@ -135,8 +137,8 @@ __device__ inline void q_part_as_fp16(const uint4& bits, float factor, unsigned 
   }
 }
 
-// Stores a part as fp16 in the order in which the bytes of K reach the tensor cores: pairs 0, 2, 4
-// and 6 of 16 elements precede pairs 1, 3, 5 and 7.
+// Stores a part as fp16 in the order in which the bytes of K reach the tensor cores: of 16
+// elements, the pairs 0, 2, 4 and 6 precede the pairs 1, 3, 5 and 7.
 template <typename Q, class Layout>
 __device__ inline void store_q_part(const uint4& bits, float factor, int row, int part,
                                     SharedAddress q_shared) {
@@ -147,7 +149,8 @@ __device__ inline void store_q_part(const uint4& bits, float factor, int row, in
   store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
 }
 
-// Q as fp16. The first rows are loaded from the constructor on.
+// Converts Q to fp16. The constructor starts to load the first rows; finish() stores all rows. All
+// threads of the CTA must call both.
 template <class Shape>
 class QConversionOf {
   using Q = typename Shape::Q;
@@ -159,7 +162,7 @@ class QConversionOf {
     if (Source::has_row()) load(0);
   }
 
-  // Stores all rows, and the scale of each row's logits to `scales`.
+  // Stores all rows to `q_shared`, and the scale of the logits of each row to `scales`.
   __device__ void finish(SharedAddress q_shared, SharedAddress scales) {
     if (!Source::has_row()) return;
 #pragma unroll 1

@@ -12,11 +12,11 @@ namespace cubinet::attention {
 
 using kernel_templates::AttentionDecodeParameters;
 
-// One sequence of the batch.
+// A sequence of the batch.
 struct Sequence {
   int index;
-  int length;   // tokens of KV
-  int q_first;  // the number of its first query token in the batch; read with q_offsets
+  int length;   // KV tokens
+  int q_first;  // index of its first query token in the batch; from q_offsets if given
   int q_len;
 
   __device__ Sequence(const AttentionDecodeParameters& p, int batch)
@@ -29,7 +29,7 @@ struct Sequence {
     }
   }
 
-  // Returns the number of its first element in Q or O.
+  // Returns the index of the first element of the sequence in Q or O.
   __device__ long long first_element(const AttentionDecodeParameters& p, long long batch_stride,
                                      long long token_stride) const {
     return p.q_offsets != 0 ? q_first * token_stride : index * batch_stride;
@@ -40,18 +40,18 @@ struct Sequence {
   }
 };
 
-// Returns the factor that makes logits base-2 logits, without the scales of converted Q and K.
+// Returns the factor that converts logits to base 2, without the scales of converted Q and K.
 __device__ inline float softmax_scale_log2(const AttentionDecodeParameters& p) {
   return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
                                       : p.softmax_scale_log2;
 }
 
-// The rows of one tile of the packed Q of one KV head. Row r of all is head r % group of the group
+// The rows of one tile of the packed Q of one KV head. Packed row r is head r % group of the group
 // and query token r / group.
 struct PackedRows {
   kernel_templates::FastDivisor group;
-  int count;  // rows of the sequence
-  int first;  // of this tile
+  int count;  // packed rows of the sequence
+  int first;  // first packed row of this tile
 
   __device__ int token(int row) const { return group.quotient(minimum(first + row, count - 1)); }
   __device__ bool holds(int row) const { return first + row < count; }
@@ -62,20 +62,20 @@ template <class Shape>
 struct VisibleOf {
   using Range = paged::TokenRange<Shape::kSlidingWindow>;
 
-  // Returns the tokens that query token `token` of the sequence sees.
+  // Returns the tokens that query token `token` of the sequence sees, without a custom mask.
   __device__ static Range to_token(const AttentionDecodeParameters& p, const Sequence& sequence, int token) {
-    const int end = maximum(sequence.length - sequence.q_len + token + 1, 0);  // of the tokens up to its own
+    const int end = maximum(sequence.length - sequence.q_len + token + 1, 0);  // after its own token
     return {Shape::kSlidingWindow ? maximum(end - p.window, 0) : 0, Shape::kCausal ? end : sequence.length};
   }
 
-  // Returns the tokens that some row of the tile sees.
+  // Returns the tokens that at least one row of the tile sees.
   __device__ static Range to_any_row(const AttentionDecodeParameters& p, const Sequence& sequence,
                                      const PackedRows& rows) {
     return {to_token(p, sequence, rows.token(0)).begin,
             to_token(p, sequence, rows.token(Shape::kTileQ - 1)).end};
   }
 
-  // Returns the tokens that need no mask: every row of the tile sees them.
+  // Returns the tokens that every row of the tile sees, which need no mask.
   __device__ static Range to_all_rows(const AttentionDecodeParameters& p, const Sequence& sequence,
                                       const PackedRows& rows) {
     return {to_token(p, sequence, rows.token(Shape::kTileQ - 1)).begin,

@@ -7,7 +7,7 @@
 
 namespace cubinet::attention {
 
-// Adds the constants that follow from those that a kernel declares in `Declared`:
+// Adds constants derived from the ones that a kernel declares in `Declared`:
 //   Q, Kv, Output          element types
 //   kHeadDimQk, kHeadDimV  elements of a row of Q and K, and of V and the output
 //   kTileQ                 rows of a Q tile: query heads of one KV head times query tokens
@@ -17,7 +17,7 @@ namespace cubinet::attention {
 // A kernel's Shape derives from this type and adds the constants that the headers it includes name.
 template <class Declared>
 struct BasicShape : Declared {
-  using Product = typename ProductOf<typename Declared::Kv>::Type;  // the type that tensor cores multiply
+  using Product = typename ProductOf<typename Declared::Kv>::Type;  // type that tensor cores multiply
   static constexpr bool kConvertsKv = !is_same<Product, typename Declared::Kv>;
 
   static constexpr int kElementBytes = sizeof(typename Declared::Kv);
@@ -30,10 +30,10 @@ struct BasicShape : Declared {
   static constexpr int kOutputStride = Declared::kHeadDimV + 8;
   static constexpr int kOutputRowBytes = (kOutputStride + 2) * 4;  // with the row's maximum and sum
 
-  // The softmax offset of a row follows its largest logit only when that exceeds it by more than
-  // this power of two, so the lanes of a row need not exchange maxima for every slice. Larger
-  // weights are as exact as others, except that the largest weight is no longer exactly 1: with
-  // bf16 that doubled the errors of rows. With e4m3 the difference is not measurable.
+  // The slack of the softmax offset. The offset of a row changes only if the largest logit exceeds
+  // it by more than this (base 2), so the lanes of a row need not exchange maxima for every slice.
+  // Larger weights are as exact as others, but the largest weight is no longer exactly 1: with bf16
+  // that doubled the errors of rows; with e4m3 the difference is not measurable.
   static constexpr float kOffsetSlack = is_same<typename Declared::Kv, e4m3> ? 8.0f : 0.0f;
 
 #if __CUDA_ARCH__ < 890

@@ -13,29 +13,29 @@ namespace cubinet::attention {
 // The running softmax and output of one warp. A lane holds rows lane/4 and lane/4 + 8 of 16.
 template <class Shape>
 struct RowStateOf {
-  // The largest base-2 logit of each row, rounded to a float, or less by up to kOffsetSlack.
-  // Weights, corrections and the log-sum-exp use this very number. If it were computed again from a
-  // raw maximum, the product would be fused with the subtraction and leave its rounding error
-  // behind in every slice.
+  // The largest base-2 logit of each row, rounded to a float; less by up to kOffsetSlack. Weights,
+  // corrections and LSEs use exactly this number. If it were computed again from a raw maximum, the
+  // product would be fused with the subtraction and would leave its rounding error in every slice.
   float maximum[2];
   float sum[2];  // this lane's share
   FragmentD output[Shape::kTilesV];
 };
 
-// The softmax weights of a slice as the left operand of P V.
+// The softmax weights of a slice, as the left operand of P V.
 template <class Shape>
 struct WeightsOf {
   FragmentA steps[Shape::kSlice / 16];
 };
 
-// The factors of the output so far, one for each of a lane's rows.
+// The factors that correct the accumulated output, one for each of a lane's rows.
 struct Correction {
-  bool needed = false;  // by any row of the warp
+  bool needed = false;  // for any row of the warp
   float of_half[2] = {1.0f, 1.0f};
 };
 
-// Updates the running maximum and sum with a slice, and replaces its logits by softmax weights.
-// `scale_log2` makes logits of each of the lane's rows base-2 logits.
+// Updates the running maximum and sum with a slice, and replaces the logits of the slice by softmax
+// weights. `scale_log2` converts the logits of each of the lane's rows to base 2. All lanes of the
+// warp must call it.
 template <class Shape, int kTiles>
 __device__ inline Correction update_softmax(RowStateOf<Shape>& state, FragmentD (&scores)[kTiles],
                                             const float (&scale_log2)[2]) {
@@ -63,7 +63,7 @@ __device__ inline Correction update_softmax(RowStateOf<Shape>& state, FragmentD 
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    // In a row that has seen no token yet any finite offset makes all weights 0 and not NaN.
+    // Any finite offset makes all weights 0, and not NaN, if the row has seen no token yet.
     const float offset = state.maximum[half] == negative_infinity() ? 0.0f : state.maximum[half];
     float sum = 0.0f;
 #pragma unroll
@@ -106,8 +106,8 @@ __device__ inline WeightsOf<Shape> packed(const FragmentD (&scores)[Shape::kSlic
   return weights;
 }
 
-// Updates the softmax, corrects the output and returns the weights of the slice. No product may be
-// in flight.
+// Updates the softmax, corrects the output and returns the weights of the slice. REQUIRES: no
+// product with the output is in flight.
 template <class Shape>
 __device__ inline WeightsOf<Shape> softmax(RowStateOf<Shape>& state, FragmentD (&scores)[Shape::kSlice / 8],
                                            const float (&scale_log2)[2]) {
@@ -116,8 +116,8 @@ __device__ inline WeightsOf<Shape> softmax(RowStateOf<Shape>& state, FragmentD (
   return packed<Shape>(scores);
 }
 
-// Stores one of a lane's two rows as floats. With `kColumnsInPairs` even columns are in one tile
-// and odd ones in the next: of 8-bit elements, ldmatrix loads both columns together.
+// Stores one of a lane's two rows as floats. If `kColumnsInPairs` is true, even columns are in one
+// tile and odd columns in the next, because ldmatrix loads both columns of 8-bit elements together.
 template <bool kColumnsInPairs, int kTiles>
 __device__ inline void store_row_to_shared(const FragmentD (&output)[kTiles], int half, SharedAddress target,
                                            int column) {

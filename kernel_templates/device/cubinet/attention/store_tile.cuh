@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Writes the rows of a work item, and combines the partial results of a shared tile, always in the
-// order of the work items: in the CTA that ends last, unless the template attention_combine
-// follows.
+// Writes the rows of a work item, and combines the partial results of a shared tile in the order of
+// its work items. The last CTA to finish the tile combines them, unless the template
+// attention_combine follows.
 //
 // Shape: Output, kConvertsKv, kHeadDimV, kTileQ, kClusterSize
-//        kThreads   of a CTA
+//        kThreads   threads of a CTA
 #include <cubinet/attention/partials.cuh>
 
 namespace cubinet::attention {
 
-// The parts of some rows that a thread has at once, and their results.
+// The row parts that a thread processes at once, and their results.
 template <int kRows>
 struct RowResults {
   RowPart parts[kRows];
@@ -33,8 +33,8 @@ struct CombinedRows {
   }
 };
 
-// A source of rows: those of a work item or, in a second round with the same code, the combined
-// ones.
+// A source of rows: the rows of a work item or, if `combines` is true, the combined rows. The
+// second pass runs the same code.
 template <class Shape, class Merge>
 struct ItemRows {
   const Merge& merge;
@@ -53,8 +53,9 @@ struct ItemRows {
   }
 };
 
-// Writes a tile's rows: to the output or, if `slot` is not negative, as partial results. Called by
-// `kOfBlock` of the CTA's threads, of which this is number `thread`.
+// Writes the rows of a tile to the output, or as partial results to slot `slot` if that is not
+// negative. `kOfBlock` of the CTA's threads must call it; `thread` is the index of this thread
+// among them.
 template <int kOfBlock, class Shape, class Source>
 __device__ inline void store_rows(const AttentionDecodeParameters& p, const PackedRows& rows,
                                   const Sequence& sequence, const PartialRowsOf<Shape>& partial, int head_kv,
@@ -62,7 +63,8 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Pack
   using RowParts = RowPartsOf<Shape>;
   using Output = typename Shape::Output;
   constexpr int kAtOnce = RowParts::at_once(kOfBlock);
-  // Unrolled further, the divisions would be a good part of the kernel's code and compile time.
+  // The loop is not unrolled further: the divisions would become a large part of the kernel's code
+  // and compile time.
 #pragma unroll 1
   for (int begin = thread; begin < RowParts::kAll; begin += kAtOnce * kOfBlock) {
     RowResults<kAtOnce> results;
@@ -86,8 +88,8 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Pack
   }
 }
 
-// Returns whether all partial results of a tile are stored. Called by all threads of the CTA after
-// they have stored its own.
+// Returns whether all partial results of a tile are stored. All threads of the CTA must call it
+// after they have stored the partial result of this CTA.
 __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const WorkItem& item, int head_kv,
                                        int count) {
   __syncthreads();
@@ -101,8 +103,9 @@ __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const
   return __syncthreads_or(last) != 0;
 }
 
-// Writes the rows of a work item, which `merge` has: to the output or, if CTAs share the tile, to
-// the CTA's slot. In a shared tile the CTA that ends last then combines the partial results.
+// Writes the rows of a work item, which `merge` loads, to the output or, if CTAs share the tile, to
+// the slot of this CTA. The last CTA to finish a shared tile then combines the partial results. All
+// threads of the CTA must call it.
 template <class Shape, class Merge>
 __device__ inline void store_work_item(const AttentionDecodeParameters& p, const Merge& merge,
                                        const PackedRows& rows, const WorkDivisionOf<Shape>& division,

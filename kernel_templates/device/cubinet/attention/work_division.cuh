@@ -2,23 +2,25 @@
 #pragma once
 // Divides the KV of all sequences among CTAs, from the lengths in device memory.
 //
-// KV is counted in units of p.unit tokens. The Q tiles of one KV head follow one another, those of
-// a sequence side by side, each with as many units as its KV has. Every CTA takes the same number
-// of units, whatever tiles they belong to. So a CTA shares at most two tiles with others, its first
-// and its last, and neither the grid nor the workspace depends on lengths. CTAs of a cluster take
-// the same part of adjacent tiles, which count as one here.
+// KV is counted in units of p.unit tokens. The Q tiles of one KV head form one sequence of units:
+// tile after tile, and the tiles of one sequence adjacent. Each tile has as many units as its KV.
+// Every CTA gets the same number of consecutive units, whatever tiles they belong to. A CTA
+// therefore shares at most two tiles with other CTAs, its first and its last, and neither the grid
+// nor the workspace depends on lengths. The CTAs of a cluster get the same units of adjacent tiles,
+// which count as one tile here.
 //
 // Shape: kTileQ, kClusterSize, kPageSize, kCausal, kSlidingWindow, kSeparatePageTables
-//        kSlice   CTAs begin to read at a multiple of so many tokens
+//        kSlice   CTAs start to read at a multiple of this many tokens
 #include <cubinet/attention/rows.cuh>
 
 namespace cubinet::attention {
 
-// Prefetches to the L2 what a CTA of a single sequence would wait for one after the other: its
-// length, then its page table. Nothing is read yet, so this may precede wait_for_prerequisites().
+// Prefetches to the L2 cache the length and the page table of a batch of one sequence, for which a
+// CTA would otherwise wait one after the other. Reads nothing, so it may precede
+// wait_for_prerequisites().
 template <class Shape>
 __device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
-  const int first = 32 * static_cast<int>(threadIdx.x);  // of the entries of 128 bytes
+  const int first = 32 * static_cast<int>(threadIdx.x);  // first page table entry of the thread's 128 bytes
   if (p.batch > 1 || first * Shape::kPageSize >= p.max_kv_length || first >= 1024) return;
   if (first == 0) prefetch_to_l2(p.kv_lengths);
   prefetch_to_l2(p.page_table + 4 * first);
@@ -29,8 +31,8 @@ __device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
 // The work of one sequence and one KV head.
 template <class Shape>
 struct SequenceWorkOf {
-  int begin;    // of the tokens that any row sees, rounded down to a multiple of kSlice
-  int units;    // of each of its tiles, at least one: a row that sees nothing is written too
+  int begin;    // first token that any row sees, rounded down to a multiple of kSlice
+  int units;    // units of each tile; at least one, because a row that sees nothing is written too
   int q_tiles;  // tiles, or clusters of tiles; 0 if the sequence has no query token
 
   __device__ SequenceWorkOf(const AttentionDecodeParameters& p, const Sequence& sequence)
@@ -43,8 +45,8 @@ struct SequenceWorkOf {
   __device__ int all_units() const { return units * q_tiles; }
 };
 
-// The part of one tile that one CTA processes. Units are numbered from the first unit of the first
-// sequence.
+// A work item: the part of one tile that one CTA processes. Units are numbered from the first unit
+// of the first sequence.
 struct WorkItem {
   Sequence sequence;
   int kv_begin;  // SequenceWorkOf::begin
@@ -57,7 +59,8 @@ struct WorkItem {
   __device__ bool is_whole_tile() const { return begin == tile_begin && end == tile_end; }
 };
 
-// Computed by each warp for itself, with all of its lanes.
+// The division of work, for one CTA. Each warp computes it itself; all lanes of the warp must call
+// the constructor, item() and tile().
 template <class Shape>
 class WorkDivisionOf {
  public:
@@ -71,7 +74,7 @@ class WorkDivisionOf {
     end_ = minimum(begin_ + share_, total);
   }
 
-  // Returns the same division for this thread's lane, if a thread of another lane computed it.
+  // Returns the same division for the lane of this thread, if a thread of another lane computed it.
   __device__ WorkDivisionOf of_this_lane() const {
     WorkDivisionOf own = *this;
     own.lane_ = static_cast<int>(threadIdx.x) % 32;
@@ -79,7 +82,7 @@ class WorkDivisionOf {
     return own;
   }
 
-  // The CTA's units; past the end if it has none.
+  // The units of the CTA: [begin, end); begin is past the end if the CTA has none.
   __device__ int begin() const { return begin_; }
   __device__ int end() const { return end_; }
   __device__ int share() const { return share_; }
@@ -87,7 +90,7 @@ class WorkDivisionOf {
   // Returns the work item that starts at `unit`. REQUIRES: begin() <= unit < end().
   __device__ WorkItem item(const AttentionDecodeParameters& p, int unit) const {
     int sequence = 0;
-    int first = 0;  // unit of the sequence
+    int first = 0;  // first unit of the sequence
     if (p.batch > 1) find(p, unit, sequence, first);
     const Sequence of(p, sequence);
     const SequenceWorkOf<Shape> work(p, of);
@@ -103,15 +106,15 @@ class WorkDivisionOf {
   }
 
   // Returns the slot of the CTA's partial result of a shared tile. The first item of a CTA may
-  // belong to a tile that began in an earlier CTA; its second slot is for a tile that a later CTA
-  // ends.
+  // belong to a tile that an earlier CTA began; the second slot of the CTA is for a tile that a
+  // later CTA ends.
   __device__ int slot(const AttentionDecodeParameters& p, const WorkItem& item) const {
     const int of_cluster =
         p.split_is_unit != 0 ? item.begin : 2 * block_ + (item.tile_begin > begin_ ? 1 : 0);
     return of_cluster * Shape::kClusterSize + rank_;
   }
 
-  // Returns a whole tile as one item.
+  // Returns a whole tile as one work item.
   __device__ WorkItem tile(const AttentionDecodeParameters& p, const Sequence& sequence, int q_tile) const {
     const SequenceWorkOf<Shape> work(p, sequence);
     const int begin = units_before(p, sequence.index) + q_tile / Shape::kClusterSize * work.units;
@@ -122,9 +125,10 @@ class WorkDivisionOf {
     return {p.group, p.group.divisor * item.sequence.q_len, item.q_tile * Shape::kTileQ};
   }
 
-  // Returns the tokens of an item that its tile's rows read. The first token is whole steps of
-  // `kStep` tokens behind the sequence's first: otherwise the last step would read tokens of the
-  // next item, which its rows see. `seen`: the tokens that some row of the tile sees.
+  // Returns the tokens of an item that the rows of its tile read. `seen` is the range that at least
+  // one row of the tile sees. The first token is a whole number of steps of `kStep` tokens after
+  // the sequence's first token: otherwise the last step would read tokens of the next item, which
+  // its rows see.
   template <int kStep>
   __device__ static Range tokens_of(const AttentionDecodeParameters& p, const WorkItem& item,
                                     const Range& seen) {
@@ -148,13 +152,14 @@ class WorkDivisionOf {
     return __reduce_add_sync(kAllLanes, units);
   }
 
-  // Finds the sequence of a unit, and that sequence's first unit: 32 sequences at a time.
+  // Finds the sequence of a unit, and the first unit of that sequence. Checks 32 sequences at a
+  // time.
   __device__ void find(const AttentionDecodeParameters& p, int unit, int& sequence, int& first) const {
 #pragma unroll 1
     for (;; sequence += 32) {
       const int own = sequence + lane_;
       const int units = own < p.batch ? units_of(p, own) : 0;
-      int end = units;  // of the lane's sequence
+      int end = units;  // end of the lane's sequence
 #pragma unroll
       for (int offset = 1; offset < 32; offset *= 2) {
         const int before = __shfl_up_sync(kAllLanes, end, offset);
@@ -171,8 +176,8 @@ class WorkDivisionOf {
   }
 
   int lane_;
-  int block_;  // or the cluster
-  int rank_;   // in the cluster
+  int block_;  // index of the CTA or cluster
+  int rank_;   // rank in the cluster
   int share_;
   int begin_;
   int end_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of `attention_decode`: one warp, kRowTiles tiles of 16 rows, one slice at a time.
+// The products of `attention_decode`. One warp multiplies kRowTiles tiles of 16 rows with one slice
+// at a time.
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention_decode/shape.cuh>
 #include <cubinet/mma.cuh>
@@ -15,7 +16,7 @@ __device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int 
   return a;
 }
 
-// Q of one warp: in registers if they hold it, otherwise loaded again for each slice.
+// The Q fragments of one warp: in registers if they fit, otherwise loaded again for each slice.
 class QFragments {
  public:
   __device__ QFragments(SharedAddress q_warp, int lane) {
@@ -38,12 +39,12 @@ class QFragments {
   FragmentA kept_[kQInRegisters ? kStepsQk : 1];
 };
 
-// Even and odd steps have separate sums if tiles are few: this halves the chain of dependent
+// Even and odd steps have separate sums if there are few tiles, which halves the chain of dependent
 // products.
 constexpr int kTilesS = kSlice / 8;
 constexpr int kChains = kTilesS == 2 ? 2 : 1;
 
-// The raw logits of 16 rows and a slice, as tiles of 16x8.
+// The raw logits of 16 rows and a slice, as 16x8 tiles.
 using Scores = FragmentD[kTilesS];
 using RowState = RowStateOf<Shape>;
 using Weights = WeightsOf<Shape>;
@@ -53,7 +54,7 @@ __device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments
   Scores sums[kRowTiles][kChains] = {};
   const SharedAddress k_lane =
       k_slice + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
-  // One ldmatrix loads one step of 16 columns of 16 tokens, and two steps of 8-bit elements.
+  // One ldmatrix loads 16 columns of 16 tokens: one step, or two steps of 8-bit elements.
   constexpr int kStepsAtOnce = kConvertsKv ? 2 : 1;
 #pragma unroll(kRowTiles == 1 ? kStepsQk : 2)
   for (int first = 0; first < kStepsQk; first += kStepsAtOnce) {
@@ -96,8 +97,9 @@ __device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments
   }
 }
 
-// ldmatrix takes two columns of 8-bit elements for one and loads both of a token side by side: the
-// even ones of 16 columns make the first tile of the output, the odd ones the second.
+// Adds the product of the weights and a slice of V to the output. ldmatrix treats two adjacent
+// 8-bit elements as one and loads both columns of a token together. So the even columns of 16 form
+// the first tile of the output, and the odd columns the second.
 __device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights (&weights)[kRowTiles],
                                    SharedAddress v_slice, int lane) {
   const SharedAddress v_lane = v_slice + swizzled<Shape::kRowBytesV>(lane & 15, lane >> 4);
@@ -121,7 +123,7 @@ __device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights 
             mma_16x8x16<Product>(output[1], weights[rows].steps[step], older.high, newer.high);
           }
         }
-      } else {  // one tile of rows
+      } else {  // a warp has one tile of rows
         FragmentD* const output = states[0].output + tile;
         mma_16x8x16<Product>(output[0], weights[0].steps[step], v[0], v[1]);
         mma_16x8x16<Product>(output[1], weights[0].steps[step], v[2], v[3]);

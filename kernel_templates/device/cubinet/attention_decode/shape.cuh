@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The sizes of the template `attention_decode`, which follow from its parameters.
+// The sizes of the template `attention_decode`, computed from its parameters.
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/parameters.cuh>
 
@@ -26,25 +26,25 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
-  // Tiles of 16 rows that a warp multiplies with the KV it loads: two if KV has to be converted.
+  // The 16-row tiles that a warp multiplies with the KV it loads: two if KV must be converted.
   static constexpr int kRowTiles = kConvertsKv && kTileQ == 32 && kHeadDimV <= 128 ? 2 : 1;
   static constexpr int kWarpRows = 16 * kRowTiles;
-  // Four warps that share a slice wait for each other, and 8-bit elements take longer from their
-  // arrival to their product: slices of 32 tokens halve that, and give a warp independent products
-  // while one waits for another. Beside the accumulators of 256 columns there are no registers for
+  // The tokens of a slice. The four warps that share a slice wait for each other, and 8-bit
+  // elements take longer from arrival to product. Slices of 32 tokens halve this cost and give a
+  // warp independent products to overlap. With 256 columns the accumulators leave no registers for
   // them.
   static constexpr int kSlice = (kTileQ == 64 || kConvertsKv) && kHeadDimV <= 128 ? 32 : 16;
   static constexpr int kWarpsQ = kTileQ / kWarpRows;
   static constexpr int kWarpsKv = tile_size_kv / kSlice;
-  static constexpr int kGroupThreads = 32 * kWarpsQ;  // the warps that share a slice
+  static constexpr int kGroupThreads = 32 * kWarpsQ;  // threads that share a slice
   static constexpr int kThreads = kGroupThreads * kWarpsKv;
   static constexpr int kTilesV = kHeadDimV / 8;
   static constexpr int kSliceBytesK = kSlice * kRowBytesK;
   static constexpr int kSliceBytesV = kSlice * kRowBytesV;
-  static constexpr int kRingBytes = stages * (kSliceBytesK + kSliceBytesV);  // of a group of warps
+  static constexpr int kRingBytes = stages * (kSliceBytesK + kSliceBytesV);  // ring of a group of warps
   static constexpr int kMergeBytes = kWarpsKv * kTileQ * kOutputRowBytes;
   static constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
-  static constexpr int kItemBytes = kRowTiles == 2 ? 64 : 0;  // of spill_item
+  static constexpr int kItemBytes = kRowTiles == 2 ? 64 : 0;  // used by spill_item
   static constexpr int kQScaleBytes = kConvertsKv ? kTileQ * 4 + kItemBytes : 0;
   static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
 };
@@ -54,13 +54,13 @@ constexpr int kRowTiles = Shape::kRowTiles;
 constexpr int kSlice = Shape::kSlice;
 constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
-// The fragments of Q of a head dim of 256 and its accumulators would not fit the registers
+// Keeps Q in registers if it fits. With a head dim of 256, Q and the accumulators do not fit
 // together. With a head dim of 64, slices of 32 tokens with a window or several pages exceed the
 // registers by a word or two.
 constexpr bool kQInRegisters = kRowTiles == 1 && kWidestHead <= 128 &&
                                (kWidestHead > 64 || kSlice == 16 || (!sliding_window && page_size > kSlice));
-// Registers that a thread needs without spilling, for the accumulators and the fragments of Q that
-// it holds. Without this bound, ptxas spills a word to fit one more CTA.
+// The registers that a thread needs without spilling, for the accumulators and the Q fragments.
+// Without this bound ptxas spills a word to fit one more CTA on the SM.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
 constexpr int kRegisters = kWidestHead > 64 || kRowTiles == 2 ? 255 : kManyValues ? 168 : 128;
 constexpr int kBlocksPerSm = maximum(65536 / (Shape::kThreads * kRegisters), 1);

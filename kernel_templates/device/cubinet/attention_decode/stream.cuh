@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The pipeline of `attention_decode` that copies K and V to shared memory.
+// The pipeline of `attention_decode`, which copies K and V to shared memory.
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention_decode/shape.cuh>
 #include <cubinet/paged/slice_copy.cuh>
@@ -12,7 +12,7 @@ using Range = paged::TokenRange<sliding_window>;
 using SlicePages = paged::SlicePagesOf<Shape>;
 using SliceWalk = paged::SliceWalkOf<Shape>;
 
-// Makes the warps that share a slice wait for each other.
+// Synchronizes the warps that share a slice.
 __device__ inline void synchronize_group(int group_kv) {
   if constexpr (Shape::kWarpsQ == 1) {
     __syncwarp();
@@ -21,13 +21,13 @@ __device__ inline void synchronize_group(int group_kv) {
   }
 }
 
-// The slices of one group of warps and its ring of shared memory. K and V of a slice are waited for
-// and released separately, so that a slot is filled again as soon as possible. All threads of the
-// group call wait, release_k, wait, release_v in this order for each slice.
+// The slices of one group of warps, and its ring of stages. K and V of a slice have separate waits
+// and releases, so a slot is refilled as early as possible. For each slice, all threads of the
+// group call wait, release_k, wait, release_v in this order.
 class KvStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
-  // not read.
+  // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
+  // every row and are not read.
   __device__ KvStream(const AttentionDecodeParameters& p, const Sequence& sequence, int head_kv,
                       const Range& range, int oldest, int group_kv, SharedAddress rings)
       : walk_(sequence.page_table(p), range, group_kv),
@@ -47,7 +47,7 @@ class KvStream {
     return ring_ + stages * Shape::kSliceBytesK + slot_ * Shape::kSliceBytesV;
   }
 
-  // Starts the copies of the first slices.
+  // Starts the copies of the first slices, one for each stage.
   __device__ void fill() {
     next_pages_ = pages_.of_lane(stages);
 #pragma unroll 1
@@ -61,29 +61,29 @@ class KvStream {
     slot_ = 0;
   }
 
-  // Waits for the copies that this thread committed before `fill`.
+  // Blocks until the copies that this thread committed before `fill` are complete.
   __device__ void wait_for_earlier_copies() const {
     async_copy_wait<2 * stages>();
   }
 
-  // Waits for the oldest half slice: 2 * stages are committed, all but one of which may be in
-  // flight.
+  // Blocks until the oldest half slice (K or V) is complete for all threads of the group. 2 *
+  // stages copies are committed; all but one may be in flight.
   __device__ void wait() const {
     async_copy_wait<2 * stages - 1>();
     synchronize_group(group_kv_);
   }
 
-  // Fills the slot of K again.
+  // Refills the slot of K.
   __device__ void release_k(int index) {
     pages_ = next_pages_;
-    // Loaded a whole slice ahead of its use, to hide the latency of the look-up.
+    // The look-up runs a whole slice ahead of its use, which hides its latency.
     next_pages_ = walk_.pages(index + 1 + stages);
     synchronize_group(group_kv_);
     if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
     async_copy_commit();
   }
 
-  // Fills the slot of V again, and advances.
+  // Refills the slot of V, and advances to the next slice.
   __device__ void release_v(int index) {
     synchronize_group(group_kv_);
     if (index + stages < count()) copy_v_.copy<kSlice>(v_slice(), token(index + stages), pages_, readable_);
@@ -91,9 +91,10 @@ class KvStream {
     slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
   }
 
-  // After the last slice: a group that has one slice less than others passes that slice's barriers
-  // too. The CTA waits for its slowest group anyway, and compute-sanitizer's racecheck reports
-  // races across the CTA's barriers where groups have passed their own unequally often.
+  // Passes the barriers of a missing slice. Must be called after the last slice. A group with one
+  // slice fewer than others does this because compute-sanitizer's racecheck reports races across
+  // CTA-wide barriers if groups have passed their own barriers unequally often. It costs nothing:
+  // the CTA waits for its slowest group anyway.
   __device__ void pass_missing_barriers() const {
     if constexpr (Shape::kWarpsQ > 1) {
       if (count() == walk_.most()) return;
@@ -111,7 +112,7 @@ class KvStream {
   SharedAddress ring_;
   int group_kv_;
   int slot_ = 0;
-  SlicePages pages_;  // before `fill`, lane i has those of slice i: one load for all look-ups
+  SlicePages pages_;  // before `fill`, lane i holds the pages of slice i: one load for all look-ups
   SlicePages next_pages_ = {};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The masks of a tile of `attention_decode_swapped`, in shared memory. A lane has a quarter of all
-// rows: too many masks for its registers, and few slices need them.
+// The masks of a tile of `attention_decode_swapped`, in shared memory. A lane needs the masks of a
+// quarter of all rows, which do not fit its registers, and few slices need a mask.
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_decode_swapped/product.cuh>
 
@@ -12,7 +12,8 @@ class TileMask {
   using Range = Visible::Range;
 
  public:
-  // Stores the masks. Called by all threads; the masks may be read after the next barrier.
+  // Stores the masks to shared memory. All threads must call it; they may call apply() after the
+  // next barrier.
   __device__ TileMask(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
                       const SharedLayout& layout)
       : layout_(layout),
@@ -29,7 +30,7 @@ class TileMask {
                      static_cast<unsigned>(bits), static_cast<unsigned>(bits >> 32)});
   }
 
-  // Makes the logits of hidden tokens -infinity.
+  // Sets the logits of hidden tokens to -infinity.
   __device__ void apply(Scores& scores, int first_token) const {
     if (seen_by_all_.holds_all<kSlice>(first_token)) return;
     const ThreadIndex index;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The products of `attention_decode_swapped`: S^T = K Q^T, whose rows are tokens, and O^T += V^T
-// P^T, whose rows are columns of V. K and V are converted on their way from shared memory to the
-// registers from which they are multiplied. Q and the weights are in shared memory as fp16, the
-// elements of a row side by side.
+// P^T, whose rows are columns of V. K and V are converted to fp16 between shared memory and the
+// registers that feed wgmma. Q and the weights are stored in shared memory as fp16, with the
+// elements of a row adjacent.
 #include <cubinet/attention_decode_swapped/shape.cuh>
 #include <cubinet/mbarrier.cuh>
 #include <cubinet/swizzle.cuh>
@@ -13,8 +13,8 @@ namespace cubinet::attention_decode_swapped {
 
 constexpr int kBlockBytesQ = tile_size_q * 128;
 
-// The addresses from which a lane loads K and V of the slice in the first slot, and to which it
-// stores the first weights. ldmatrix loads rows of eight pairs of bytes.
+// The addresses from which a lane loads K and V of the slice in slot 0, and to which it stores
+// weights in buffer 0. ldmatrix loads rows of eight pairs of bytes.
 struct LaneAddresses {
   SharedAddress k;
   SharedAddress v;
@@ -31,11 +31,11 @@ struct LaneAddresses {
   }
 };
 
-// K of the warp's 16 tokens as stored: one load brings two steps of 16 elements.
+// K of the 16 tokens of the warp, unconverted. One ldmatrix loads two steps of 16 elements.
 struct RawK {
   unsigned words[kStepsQk / 2][4];
 
-  // `first` is the lane's address in the slice.
+  // `first` is this lane's address in the slice.
   __device__ void load(SharedAddress first) {
 #pragma unroll
     for (int pair = 0; pair < kStepsQk / 2; ++pair)
@@ -43,8 +43,9 @@ struct RawK {
   }
 };
 
-// A lane has four adjacent elements. The first two count as elements 2c and 2c + 1 of the step, the
-// others as 2c + 8 and 2c + 9: Q is stored in the same order.
+// K of the 16 tokens of the warp as fp16. A lane holds four adjacent elements. The first two count
+// as elements 2c and 2c + 1 of the step, and the others as 2c + 8 and 2c + 9. Q is stored in the
+// same order.
 struct FragmentsK {
   FragmentA steps[kStepsQk];
 
@@ -58,8 +59,8 @@ struct FragmentsK {
   }
 };
 
-// V of a slice: a warp has 16 of each 64 columns, a lane two adjacent ones as rows r and r + 8 of
-// its tile.
+// V of a slice, unconverted. A warp has 16 of each 64 columns. A lane has two adjacent columns, as
+// rows r and r + 8 of its tile.
 struct RawV {
   unsigned words[kTilesM][kStepsPv / 2][4];
 
@@ -81,7 +82,7 @@ struct FragmentsV {
     for (int i = 0; i < kTilesM * kStepsPv; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        // Two tokens of a column and of the next one.
+        // Two tokens of a column and two of the next column.
         const unsigned word = raw.words[i / kStepsPv][i % kStepsPv / 2][i % 2 * 2 + half];
         const Fp16Pairs pairs = unpack4_e4m3(__byte_perm(word, 0, 0x3120));
         steps[i].r[2 * half] = pairs.low;
@@ -91,7 +92,8 @@ struct FragmentsV {
   }
 };
 
-// A lane has two of each eight rows of Q, 2c and 2c + 1, which are columns of the products.
+// The logits, as product tiles. A lane holds two of each eight rows of Q, 2c and 2c + 1, which are
+// columns of the products.
 using Scores = FragmentD[kTilesN];
 using Output = FragmentD[kTilesM][kTilesN];
 
@@ -108,7 +110,7 @@ __device__ inline void multiply_qk(Scores& scores, const RawK& raw_k, SharedAddr
   wgmma_wait<0>(scores, k.steps);
 }
 
-// Starts adding the product of the weights and a slice of V to the output.
+// Starts the product of the weights and a slice of V, which is added to the output.
 __device__ inline void start_pv(Output& output, FragmentsV& v, SharedAddress weights) {
   const MatrixDescriptor p = rows_of_k(weights);
 #pragma unroll

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loads Q for `attention_decode_swapped`: as fp16, all rows of a tile times the same power of two,
-// so that one number scales all logits.
+// Loads Q for `attention_decode_swapped` as fp16. All rows of a tile are multiplied by the same
+// power of two, so one number scales all logits.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_decode_swapped/shape.cuh>
 
@@ -20,13 +20,14 @@ class TileQ {
       bits_[i] = load_q_part<dtype_q>(source.source(Source::row(i)));
   }
 
-  // Stores the rows and returns the scale of the logits. Called by all threads; other threads may
-  // read Q after the next barrier.
+  // Stores the rows and returns the scale of the logits. All threads must call it. Other threads
+  // may read Q after the next barrier.
   __device__ float store(const SharedLayout& layout) const {
     float factor = 1.0f;
     float scale = 1.0f;
     if constexpr (is_same<dtype_q, bf16>) {
-      // Below 2^14: rows up to 2^27 times smaller than the largest keep all of their digits.
+      // The elements are below 2^14, so rows up to 2^27 times smaller than the largest keep all of
+      // their digits.
       factor = normalising_factor(largest_of_tile(layout), scale) * 4096.0f;
       scale /= 4096.0f;
     }
@@ -52,8 +53,8 @@ class TileQ {
       largest = maximum(largest, load_shared_4(layout.exchange(0, warp)));
     return __uint_as_float(largest << 16);
   }
-  // Returns the largest magnitude of eight elements of bf16 as bits, or 0 if it is infinite or NaN:
-  // its row becomes so too, and the others must not become 0.
+  // Returns the largest magnitude of 8 elements of bf16 as bits, or 0 if it is infinite or NaN. The
+  // result of such a row is not finite either; the other rows must not be scaled to 0.
   __device__ static unsigned largest_of(const uint4& bits) {
     constexpr unsigned kMagnitudes = 0x7fff7fffu;
     const unsigned pairs = larger_pair(larger_pair(bits.x & kMagnitudes, bits.y & kMagnitudes),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The sizes of the template `attention_decode_swapped`, which follow from its parameters, and its
-// shared memory.
+// The sizes of the template `attention_decode_swapped`, computed from its parameters, and the
+// layout of its shared memory.
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/memory.cuh>
 #include <cubinet/parameters.cuh>
@@ -28,7 +28,7 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
-  static constexpr int kSlice = tile_size_kv;  // tokens that are multiplied at a time
+  static constexpr int kSlice = tile_size_kv;  // tokens of a product
   static constexpr int kWarps = 4;             // a warpgroup
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kGroupThreads = kThreads;
@@ -37,7 +37,7 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kSliceBytesK = kSlice * kRowBytesK;
   static constexpr int kSliceBytesV = kSlice * kRowBytesV;
   static constexpr int kSliceBytes = kSliceBytesK + kSliceBytesV;
-  // Page look-ups of one slice.
+  // The page numbers of one slice.
   static constexpr int kSlicePages = maximum(kSlice / kPageSize, 1) * (kSeparatePageTables ? 2 : 1);
 };
 using Product = Shape::Product;
@@ -45,8 +45,8 @@ constexpr int kSlice = Shape::kSlice;
 constexpr int kWarps = Shape::kWarps;
 constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kStepsPv = kSlice / 16;
-constexpr int kTilesN = tile_size_q / 8;  // of eight rows of Q, columns of the products
-constexpr int kTilesM = head_dim_v / 64;  // of 64 columns of V, rows of O^T
+constexpr int kTilesN = tile_size_q / 8;  // tiles of 8 rows of Q, which are columns of the products
+constexpr int kTilesM = head_dim_v / 64;  // tiles of 64 columns of V, which are rows of O^T
 
 // Bytes of shared memory.
 constexpr int kWeightBytes = tile_size_q * kSlice * int{sizeof(Product)};
@@ -55,15 +55,15 @@ constexpr int kWorkBytes = maximum(2 * kWeightBytes + stages * Shape::kSliceByte
 constexpr int kMaskBytes = tile_size_q * 16;
 constexpr int kExchangeBytes = kWarps * tile_size_q * 4;
 constexpr int kOffsetBytes = tile_size_q * 4;
-constexpr int kSpillBytes = 80;    // and the flag
-constexpr int kSlicesAtOnce = 32;  // whose pages are looked up together
+constexpr int kSpillBytes = 80;    // spilled work and the flag
+constexpr int kSlicesAtOnce = 32;  // slices whose pages are looked up together
 constexpr int kSlicePagesBytes = 4 * Shape::kSlicePages;
 constexpr int kPagesBytes = 2 * kSlicesAtOnce * kSlicePagesBytes;
 constexpr int kSharedBytes =
     Shape::kQBytes + kWorkBytes + kMaskBytes + kExchangeBytes + kOffsetBytes + kSpillBytes + kPagesBytes;
 
-// As many CTAs share an SM as have registers for their accumulators, one less with more look-ups
-// or masks.
+// The CTAs per SM: as many as have registers for their accumulators, and one less with more
+// look-ups or masks.
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
 __host__ __device__ constexpr int most_blocks() {
   if (kWidestHead > 128) return 2;
@@ -72,7 +72,8 @@ __host__ __device__ constexpr int most_blocks() {
 }
 constexpr bool kManyValues = Shape::kSlicePages > 1 || soft_cap || Shape::kCustomMask;
 constexpr int kBlocksPerSm = most_blocks() - (kManyValues ? 1 : 0);
-// Beside the most accumulators there are no registers for the offsets of the softmax.
+// If false, the accumulators leave no registers for the softmax offsets, which are stored in shared
+// memory.
 constexpr bool kOffsetsInRegisters = kWidestHead <= 64 || tile_size_q <= 64;
 
 static_assert(tile_size_q % 16 == 0, "weights are stored by 16 rows");
@@ -81,8 +82,8 @@ static_assert(attention_decode_swapped_threads == Shape::kThreads,
 static_assert(attention_decode_swapped_shared_bytes == kSharedBytes,
               "the host's formula of the shared memory differs");
 
-// The addresses in shared memory. `merge` uses the memory of the weights and the slices when
-// nothing is in flight.
+// The addresses in shared memory. `merge` reuses the memory of the weights and the slices when no
+// copy or product is in flight.
 struct SharedLayout {
   SharedAddress first;
 
@@ -95,21 +96,22 @@ struct SharedLayout {
   }
   __device__ SharedAddress merge() const { return first + Shape::kQBytes; }
   __device__ SharedAddress mask(int row) const { return first + Shape::kQBytes + kWorkBytes + row * 16; }
-  // One number of each warp for each row.
+  // Returns the address of a number that each warp stores for each row.
   __device__ SharedAddress exchange(int warp, int row) const {
     return first + Shape::kQBytes + kWorkBytes + kMaskBytes + (warp * tile_size_q + row) * 4;
   }
-  // The softmax offset of a row.
+  // Returns the address of the softmax offset of a row.
   __device__ SharedAddress offset(int row) const { return exchange(kWarps, row); }
   __device__ SharedAddress flag() const { return offset(tile_size_q); }
   __device__ SharedAddress spill() const { return flag() + 4; }
-  // The pages of a slice: of those that are looked up together and of the ones before them.
+  // Returns the address of the pages of a slice. The memory holds two batches of look-ups: the
+  // current one and the one before.
   __device__ SharedAddress pages(int slice) const {
     return flag() + kSpillBytes + slice % (2 * kSlicesAtOnce) * kSlicePagesBytes;
   }
 };
 
-// Returns a value that all lanes have in a uniform register.
+// Returns a value, which all lanes must share, in a uniform register.
 __device__ inline int warp_uniform(int value) {
   return __reduce_max_sync(kAllLanes, value);
 }
@@ -117,8 +119,9 @@ __device__ inline float warp_uniform(float value) {
   return __int_as_float(warp_uniform(__float_as_int(value)));
 }
 
-// The numbers of a thread, read again each time. The compiler computes what follows from threadIdx
-// before all loops, and the loop over KV has no registers for it.
+// The indices of a thread, read again at each construction. The compiler would otherwise compute
+// everything that depends on threadIdx before all loops, and the loop over KV has no registers for
+// it.
 struct ThreadIndex {
   int thread;
   int warp;

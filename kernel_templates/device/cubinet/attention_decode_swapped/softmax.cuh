@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The online softmax of `attention_decode_swapped`: columns are rows of Q, and all warps share
-// their tokens.
+// The online softmax of `attention_decode_swapped`. The columns of the products are rows of Q; each
+// row spans the tokens of all warps.
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_decode_swapped/product.cuh>
 
@@ -9,13 +9,13 @@ namespace cubinet::attention_decode_swapped {
 
 // The running softmax and output of the lane's two rows of each eight.
 struct ColumnState {
-  // The offsets of the weights, the same for all warps: 2^4 above the largest base-2 logit when
+  // The offsets of the weights, equal in all warps: 2^4 above the largest base-2 logit at the time
   // they were set, or kNothing.
   float2 offset[kOffsetsInRegisters ? kTilesN : 1];
-  float2 sum[kTilesN];  // this lane's share
+  float2 sum[kTilesN];  // this lane's part
   Output output;
 
-  // A finite number below every logit: the weights of hidden tokens are then 0 and not NaN.
+  // A finite number below every logit, so the weights of hidden tokens are 0 and not NaN.
   static constexpr float kNothing = -1e30f;
 
   __device__ ColumnState() : sum{}, output{} {
@@ -27,7 +27,7 @@ struct ColumnState {
 
 class ColumnSoftmax {
  public:
-  // Called by all threads, before a barrier. `scale_log2` makes all logits base-2 logits.
+  // All threads must call it, before a barrier. `scale_log2` converts all logits to base 2.
   __device__ ColumnSoftmax(const AttentionDecodeParameters& p, const SharedLayout& layout, float scale_log2)
       : layout_(layout), scale_{scale_log2, scale_log2}, soft_cap_(p, scale_) {
     const ThreadIndex index;
@@ -46,10 +46,10 @@ class ColumnSoftmax {
     }
   }
 
-  // Updates the running sum with a slice and stores its weights to the lane's address `weights`,
-  // for all warps. The offsets change only for the first slice and where a weight would be too
-  // large: otherwise warps need not exchange maxima, and meet only at the barrier that they pass
-  // anyway.
+  // Updates the running sum with a slice and stores its weights, for all warps, at the lane's
+  // address `weights`. The offsets change only for the first slice, or if a weight would be too
+  // large. Otherwise the warps need not exchange maxima, and synchronize only at the barrier that
+  // they need anyway.
   __device__ void update(ColumnState& state, const Scores& scores, SharedAddress weights,
                          bool is_first) const {
 #pragma unroll 1
@@ -63,9 +63,9 @@ class ColumnSoftmax {
   }
 
  private:
-  // fp16 weights from 2^-14 to 2^15 are as exact as 1. A logit may grow that far before weights
-  // need another offset, for which all warps have to meet. Smaller weights, which lose digits, are
-  // 2^10 below the largest.
+  // fp16 weights from 2^-14 to 2^15 are as exact as 1. A logit may grow that far before the weights
+  // need another offset, for which all warps must synchronize. Smaller weights lose digits, but
+  // they are 2^10 below the largest.
   static constexpr unsigned kLargest = 0x7800;  // 2^15
   static constexpr float kAbove = 4.0f;
 
@@ -89,12 +89,13 @@ class ColumnSoftmax {
 
   __device__ void add(ColumnState& state, const Scores& scores, SharedAddress weights) const {
     unsigned largest = 0;
-    Exponentials e[4];  // of a pair of tiles, and of the next
+    Exponentials e[4];  // a pair of tiles, and the next pair
     exponentials(state, scores, 0, e[0]);
     exponentials(state, scores, 1, e[1]);
 #pragma unroll
     for (int pair = 0; pair < kTilesN / 2; ++pair) {
-      // The compiler moves nothing across a store, so what is to run beside it precedes it.
+      // The compiler moves nothing across a store, so computations that should overlap with the
+      // store precede it.
 #pragma unroll
       for (int tile = 2 * pair + 2; tile < 2 * pair + 4 && tile < kTilesN; ++tile)
         exponentials(state, scores, tile, e[tile % 4]);
@@ -116,7 +117,7 @@ class ColumnSoftmax {
     __syncthreads();
   }
 
-  // Raises the offsets to the largest logits, and undoes what `add` did unless this is the first
+  // Raises the offsets to the largest logits. Undoes the effect of `add` unless this is the first
   // slice.
   __device__ void raise_offsets(ColumnState& state, const Scores& scores, bool is_first) const {
     const ThreadIndex index;
@@ -163,8 +164,8 @@ class ColumnSoftmax {
     }
   }
 
-  // Finds the largest logit of each row, one thread a row, and clears the flag, which all have
-  // read.
+  // Finds the largest logit of each row, one row per thread. Clears the flag, which all threads
+  // have read.
   __device__ void reduce_over_warps(const ThreadIndex& index) const {
     const int row = index.thread;
     if (row == 0) store_shared_4(layout_.flag(), 0);
@@ -176,13 +177,13 @@ class ColumnSoftmax {
     store_shared_float(layout_.exchange(0, row), largest + kAbove);
   }
 
-  // If `added` made the sum infinite, the sum before it was less than a float's last digit. NaN
-  // stays.
+  // Returns `sum` without `added`. If `added` made the sum infinite, the sum before was smaller
+  // than the last digit of a float, so it returns 0. NaN stays NaN.
   __device__ static float without(float sum, float added) {
     return sum > 1e38f ? 0.0f : sum - added;
   }
 
-  // Returns the largest value of the eight lanes that have tokens of the same rows.
+  // Returns the largest value of the eight lanes that hold tokens of the same rows.
   __device__ static float largest_of_column(float value) {
 #pragma unroll
     for (int offset = 4; offset < 32; offset *= 2)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The pipeline of `attention_decode_swapped` that copies K and V, unconverted, to shared memory.
+// The pipeline of `attention_decode_swapped`, which copies K and V, unconverted, to shared memory.
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention_decode_swapped/shape.cuh>
 #include <cubinet/paged/slice_copy.cuh>
@@ -10,12 +10,12 @@ namespace cubinet::attention_decode_swapped {
 using Range = paged::TokenRange<sliding_window>;
 using SlicePages = paged::SlicePagesOf<Shape>;
 
-// The slices of a CTA and its ring. All threads call wait, refill, advance in this order for each
-// slice, with a barrier between the last use of a slice and the next wait.
+// The slices of a CTA, and its ring. For each slice, all threads call wait, refill, advance in this
+// order. A barrier must separate the last use of a slice from the next wait.
 class SwappedStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
-  // not read.
+  // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
+  // every row and are not read.
   __device__ SwappedStream(const AttentionDecodeParameters& p, const Sequence& sequence, int head_kv,
                            const Range& range, int oldest, const SharedLayout& layout,
                            const ThreadIndex& index = {})
@@ -33,7 +33,7 @@ class SwappedStream {
   // Returns the bytes from the first slot to the current one.
   __device__ unsigned offset() const { return slot_ * Shape::kSliceBytes; }
 
-  // Starts the copies of the first slices, one less than there are slots.
+  // Starts the copies of the first slices, one fewer than there are slots.
   __device__ void fill() {
     look_up(0);
     __syncthreads();
@@ -41,13 +41,13 @@ class SwappedStream {
     for (int index = 0; index < stages - 1; ++index)
       copy<4>(index, index);
   }
-  // Waits until all threads may read the slice. Behind the last slice the slot holds old data.
+  // Blocks until all threads may read the slice. After the last slice the slot holds old data.
   __device__ void wait() const {
     async_copy_wait<stages - 2>();
     __syncthreads();
   }
-  // Fills the slot of the previous slice, which no thread reads any more. Called after the loads of
-  // this slice's K, which would otherwise wait for the copies.
+  // Refills the slot of the previous slice, which no thread reads any more. Must be called after
+  // the loads of K of the current slice, which would otherwise wait for the copies.
   __device__ void refill(int index) {
     copy<kSlice>(slot_ == 0 ? stages - 1 : slot_ - 1, index + stages - 1);
   }
@@ -56,8 +56,8 @@ class SwappedStream {
   }
 
  private:
-  // Looks up the pages of as many slices as a warp has lanes. Other warps may read them after the
-  // next barrier.
+  // Looks up the pages of kSlicesAtOnce slices, one per lane of warp 0. Other warps may read them
+  // after the next barrier.
   __device__ void look_up(int first) const {
     const ThreadIndex index;
     static_assert(sizeof(SlicePages) == kSlicePagesBytes && kSlicesAtOnce == 32);

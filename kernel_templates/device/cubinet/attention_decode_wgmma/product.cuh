@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of `attention_decode_wgmma`: a warpgroup, 64 rows, one slice of 64 tokens at a time.
+// The products of `attention_decode_wgmma`. A warpgroup multiplies 64 rows with one slice of 64
+// tokens at a time.
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention_decode_wgmma/shape.cuh>
 #include <cubinet/swizzle.cuh>
@@ -15,8 +16,9 @@ using LayoutQ = SwizzledColumns<tile_size_q>;
 using RowState = RowStateOf<Shape>;
 using Weights = WeightsOf<Shape>;
 
-// Starts the raw logits of a slice. Q stays in shared memory: ptxas 13.0 may give registers of an
-// operand that lives across a loop to another product's operand in it.
+// Starts the product Q K^T, the raw logits of a slice. Q stays in shared memory: ptxas 13.0 may
+// assign the registers of an operand that lives across a loop to another product's operand inside
+// the loop.
 __device__ inline void start_qk(FragmentD (&scores)[kTilesS], SharedAddress q_shared, SharedAddress k_slice) {
   const MatrixDescriptor q = rows_of_k(q_shared);
   const MatrixDescriptor k = rows_of_k(k_slice);
@@ -29,7 +31,7 @@ __device__ inline void start_qk(FragmentD (&scores)[kTilesS], SharedAddress q_sh
   wgmma_commit();
 }
 
-// Starts adding the product of the weights and a slice of V to the output.
+// Starts the product of the weights and a slice of V, which is added to the output.
 __device__ inline void start_pv(RowState& state, Weights& weights, SharedAddress v_slice) {
   const MatrixDescriptor v = columns_of_k(v_slice, kBlockBytesSlice);
   wgmma_begin(state.output, weights.steps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The sizes of the template `attention_decode_wgmma`, which follow from its parameters.
+// The sizes of the template `attention_decode_wgmma`, computed from its parameters.
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/parameters.cuh>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The pipeline of `attention_decode_wgmma` that copies K and V to shared memory.
+// The pipeline of `attention_decode_wgmma`, which copies K and V to shared memory.
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention_decode_wgmma/shape.cuh>
 #include <cubinet/mbarrier.cuh>
@@ -13,13 +13,13 @@ using Range = paged::TokenRange<sliding_window>;
 using SlicePages = paged::SlicePagesOf<Shape>;
 using SliceWalk = paged::SliceWalkOf<Shape>;
 
-// The slices of the warpgroup and its ring of shared memory. All threads call wait, work_beside_qk,
-// wait, work_beside_pv in this order for each slice. A caller of wait() has waited for its products
-// before, so a slot is filled again while the products that follow its last use are in flight.
+// The slices of the warpgroup, and its ring of stages. For each slice, all threads call wait,
+// work_beside_qk, wait, work_beside_pv in this order. REQUIRES: a caller of wait() has waited for
+// its products. So a slot is refilled while the products that follow its last use are in flight.
 class WarpgroupStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
-  // not read.
+  // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
+  // every row and are not read.
   __device__ WarpgroupStream(const AttentionDecodeParameters& p, const Sequence& sequence, int head_kv,
                              const Range& range, int oldest, SharedAddress ring)
       : walk_(sequence.page_table(p), range, 0),
@@ -35,9 +35,10 @@ class WarpgroupStream {
   __device__ SharedAddress k_slice() const { return k_slot(slot_); }
   __device__ SharedAddress v_slice() const { return v_slot(slot_); }
 
-  // Starts the copies of the first slices except the last V, which the first slice starts.
+  // Starts the copies of the first slices, except for the last V. The first call of work_beside_qk
+  // starts that copy.
   __device__ void fill() {
-    // One load for all look-ups: lane i reads the pages of slice i.
+    // One load serves all look-ups: lane i reads the pages of slice i.
     const SlicePages pages = walk_.pages(minimum(threadIdx.x % 32, stages));
     next_pages_ = pages.of_lane(stages);
 #pragma unroll 1
@@ -51,12 +52,12 @@ class WarpgroupStream {
     }
   }
 
-  // Waits for the copies that this thread committed before `fill`.
+  // Blocks until the copies that this thread committed before `fill` are complete.
   __device__ void wait_for_earlier_copies() const {
     async_copy_wait<2 * stages - 1>();
   }
 
-  // Waits for the oldest half slice.
+  // Blocks until the oldest half slice (K or V) is complete for all threads.
   __device__ void wait() const {
     async_copy_wait<2 * stages - 2>();
     fence_async_proxy();
@@ -71,10 +72,10 @@ class WarpgroupStream {
     async_copy_commit();
   }
 
-  // Starts the copy of K of the next slice that has none, and advances.
+  // Starts the copy of K of the next slice that has none, and advances to the next slice.
   __device__ void work_beside_pv(int index) {
     pages_ = next_pages_;
-    // Loaded a whole slice ahead of its use, to hide the latency of the look-up.
+    // The look-up runs a whole slice ahead of its use, which hides its latency.
     next_pages_ = walk_.pages(index + 1 + stages);
     if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
     async_copy_commit();

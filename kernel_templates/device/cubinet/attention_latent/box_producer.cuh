@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The producer warpgroup of `attention_latent` in a cluster, if KV is not converted: each CTA
-// copies half of a slice to both with TMA.
+// The producer warpgroup of `attention_latent` in a cluster, if KV is not converted. Each CTA
+// copies half of a slice to both CTAs with TMA.
 #include <cubinet/attention_latent/producer.cuh>
 #include <cubinet/paged/tensor_maps.cuh>
 #include <cubinet/warp_roles.cuh>
@@ -10,15 +10,16 @@ namespace cubinet::attention_latent {
 
 static_assert(kSharedBytes > 114 * 1024, "a CTA has its SM, and so its tensor map, for itself");
 
-// One warp copies the slices of which every token is read, as boxes of a page's rows and a block's
-// columns. All warps copy a shorter last slice by chunks of 16 bytes, since no token behind its end
-// may be read.
+// Copies Q and KV. One warp copies the slices of which every token is read, as boxes of the rows of
+// a page and the columns of a block. All warps copy a shorter last slice in chunks of 16 bytes,
+// because no token after its end may be read.
 class BoxProducer : private QProducer {
  public:
   __device__ BoxProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : QProducer(p, layout), map_(paged::own_tensor_map()) {
     constexpr int kBytes = sizeof(dtype_kv);
-    // Made in the memory of Q, which no other CTA writes. Its groups are pages.
+    // Makes the map in the shared memory of Q, to which no other CTA writes. The groups of the
+    // tensor are pages.
     if (copies_boxes()) {
       make_tensor_map(map_, layout.q(),
                       {p.k, head_dim_qk, page_size, 0x7fffffff, 1ull * kBytes * p.k_token_stride,
@@ -48,14 +49,14 @@ class BoxProducer : private QProducer {
   __device__ bool copies_boxes() const { return thread() < 32; }
   __device__ static void synchronize_copies() { synchronize_warps(10, kWarpgroup); }
 
-  // Returns the first token of the thread's box in a slice.
+  // Returns the first token of the thread's box, relative to the slice.
   __device__ int token_of_box() const { return layout_.first_own_token() + thread() % kBoxes * kBoxRows; }
   __device__ int page_of_box(GlobalAddress table, const ItemTokens& tokens, int slice) const {
     const int token = tokens.begin + slice * kSlice + token_of_box();
     return paged::page_of_token<page_size>(table, token, token < tokens.end);
   }
 
-  // Copies the whole slices, with one warp. Prefetches the next slice but one to the L2.
+  // Copies the whole slices with one warp. Prefetches the slice after the next one to the L2 cache.
   __device__ void copy_boxes(int page, GlobalAddress table, const ItemTokens& tokens, int slices) const {
     unsigned phases = phases_;
     int next = page_of_box(table, tokens, 1);
@@ -91,9 +92,8 @@ class BoxProducer : private QProducer {
     }
   }
 
-  // Copies the slice that is not whole, which each CTA does for itself. All warps wait for the one
-  // that has copied the slices before: a warp two phases behind could not tell whether a slot is
-  // free.
+  // Copies the partial slice, which each CTA does for itself. All warps wait for the warp that
+  // copied the slices before it: a warp two phases behind could not tell whether a slot is free.
   __device__ void copy_rest(const int (&pages)[kRows], const ItemTokens& tokens, int slice) {
     const int slot = slice & 1;
     const unsigned parity = (phases_ >> slot & 1) ^ 1;

@@ -8,10 +8,10 @@
 
 namespace cubinet::attention_latent {
 
-// One of two consumers. Slices come in pairs, one in each slot: consumer 0 computes the scores of
-// the first, consumer 1 of the second, and each has half of the output's columns of both. A thread
-// receives what it needs from the thread of the same number: fragments of products are the same in
-// both.
+// One of the two consumers. Slices come in pairs, one in each slot. Consumer 0 computes the scores
+// of the first slice, consumer 1 those of the second, and each accumulates half of the output's
+// columns for both. A thread receives its data from the thread with the same index in the other
+// consumer, because product fragments have the same layout in both.
 class Consumer {
  public:
   __device__ Consumer(const AttentionDecodeParameters& p, const SharedLayout& layout, int half)
@@ -46,9 +46,8 @@ class Consumer {
   }
 
  private:
-  // If true, the softmax of the second slice runs while the product with V of the first is in
-  // flight. Where slices are converted, their slots are needed sooner than that, and the registers
-  // too.
+  // If true, the softmax of the second slice runs while the product of the first slice with V is in
+  // flight. This is false for converted slices: their slots, and the registers, are needed earlier.
   static constexpr bool kOverlapsSoftmax = !kConvertsKv;
 
   __device__ void wait_for_q(const WorkItem& item, const PackedRows& rows) {
@@ -73,7 +72,7 @@ class Consumer {
     return thread_ / 32 * 16 < tile_size_q;
   }
 
-  // Processes two slices, or the last alone.
+  // Processes two slices, or the last one alone.
   __device__ void process_pair(RowSoftmax& softmax, Output& output, int token, bool two) {
     FragmentD scores[RowSoftmax::kTiles];
     if (half_ == 0 || (kOverlapsSoftmax && two)) multiply_qk(scores);
@@ -113,8 +112,8 @@ class Consumer {
       const int block = block_at(position);
       if (position % kBlocksOfGroup == 0) {
         mbarrier_wait(layout_.kv_full(half_, position / kBlocksOfGroup), kv_phase_);
-        // For converted KV, and in a cluster, the writers fence. This fence covers V too, and the
-        // other consumer's slice: its weights arrive later.
+        // The writers fence for converted KV, and in a cluster. This fence also covers V, and the
+        // slice of the other consumer, because its weights arrive later.
         if constexpr (!kConvertsKv && kClusterSize == 1) fence_async_proxy();
         wgmma_resume();
       }
@@ -130,7 +129,8 @@ class Consumer {
     layout_.release(half_, Part::rest);
   }
 
-  // Starts adding the product of the weights and a slice's columns of V to the output.
+  // Starts the product of the weights and the columns of V of a slice, which is added to the
+  // output.
   __device__ void start_pv(Output& output, Weights& weights, int slot) const {
     const MatrixDescriptor v =
         columns_of_k(layout_.kv(slot) + half_ * kBlocksOfHalf * kKvBlockBytes, kKvBlockBytes);
@@ -141,13 +141,14 @@ class Consumer {
           output, weights[step], descriptor_behind(v, step * 16 * kBlockRowBytes), true);
     wgmma_commit();
   }
-  // Waits for the product and releases the columns.
+  // Blocks until the product is complete, and releases the columns.
   __device__ void finish_pv(Output& output, Weights& weights, int slot) const {
     wgmma_wait<0>(output, weights);
     layout_.release(slot, half_ == 0 ? Part::first_half : Part::second_half);
   }
 
-  // Corrects the accumulators. The maxima settle after a few slices; then they need no correction.
+  // Corrects the accumulators. After a few slices the maxima are stable and no correction is
+  // needed.
   __device__ static void correct(const float (&factors)[2], Output& output) {
     const float upper = factors[0];
     const float lower = factors[1];
@@ -161,7 +162,8 @@ class Consumer {
     }
   }
 
-  // Messages alternate between two warps, so each was read before the next is sent.
+  // Returns the barrier for messages of a consumer. The messages between two warps alternate, so
+  // each has been read before the next is sent.
   __device__ int barrier_of(int sender) const {
     return 2 + sender * 4 + thread_ / 32;
   }
@@ -190,7 +192,7 @@ class Consumer {
       weights[step] = {{words.x, words.y, words.z, words.w}};
     }
   }
-  // Adds the sums of the other consumer, exchanged through the memory of the maxima.
+  // Adds the sums of the other consumer. They are exchanged through the memory of the maxima.
   __device__ void add_other(float (&sums)[2]) const {
     const SharedAddress address = layout_.maxima(thread_);
     if (half_ == 1) wait_for_other();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The producer warpgroup of `attention_latent` if KV is e4m3 and multiplied as fp16: it converts
-// each element once for all rows, on its way through registers.
+// The producer warpgroup of `attention_latent` if KV is e4m3 and multiplied as fp16. It converts
+// each element once for all rows, in registers.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_latent/producer.cuh>
 
 namespace cubinet::attention_latent {
 
-// Stores Q as fp16, each row times a power of two. Called by kThreadsOfAll threads between two
-// barriers.
+// Converts Q to fp16 and stores it, each row times a power of two. kThreadsOfAll threads must call
+// it, between two barriers.
 template <int kThreadsOfAll>
 __device__ inline void convert_q(const AttentionDecodeParameters& p, const SharedLayout& layout,
                                  const Sequence& sequence, const PackedRows& rows, int thread) {
@@ -41,8 +41,8 @@ __device__ inline void convert_q(const AttentionDecodeParameters& p, const Share
   fence_async_proxy();
 }
 
-// A thread has 16 elements of each block of two rows. The loads of some blocks are always in
-// flight, of the next slice too. Q is converted by the consumers.
+// Copies and converts KV. A thread has 16 elements of each block of two rows. The loads of some
+// blocks are always in flight, including those of the next slice. The consumers convert Q.
 class ConvertingProducer {
  public:
   __device__ ConvertingProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -68,7 +68,8 @@ class ConvertingProducer {
   static constexpr int kThreadsOfRow = 4;
   static constexpr int kRowsAtOnce = kWarpgroup / kThreadsOfRow;
   static constexpr int kRows = kOwnTokens / kRowsAtOnce;
-  // The loads of a slice, each a row's part of a block, and how many of them are in flight.
+  // The loads of a slice (each is the part of a row in one block), and the number of loads in
+  // flight.
   static constexpr int kLoads = kBlocksQk * kRows;
   static constexpr int kAhead = 9;
   static_assert(kLoads % kAhead == 0, "a load has the same registers in every slice");
@@ -81,7 +82,7 @@ class ConvertingProducer {
     return thread_ % kThreadsOfRow;
   }
 
-  // Looks up the pages of the thread's rows of the next slice, from token_ on.
+  // Looks up the pages of the thread's rows of the next slice, which starts at token_.
   __device__ void look_up() {
     const GlobalAddress table = p_.page_table + 4 * (sequence_ * p_.page_table_stride);
 #pragma unroll
@@ -90,7 +91,7 @@ class ConvertingProducer {
       pages_[k] = paged::page_of_token<page_size>(table, token, token < end_);
     }
   }
-  // Computes the addresses of the next slice and looks up the pages of the one after it.
+  // Computes the addresses of the next slice, and looks up the pages of the slice after it.
   __device__ void compute_sources() {
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
@@ -136,7 +137,8 @@ class ConvertingProducer {
     phases_ ^= 1u << slot;
   }
 
-  // Announces a group of blocks. In a cluster each warp also sends the rows that it has converted.
+  // Announces a group of blocks. In a cluster, each warp also sends the rows that it has converted
+  // to the other CTA.
   __device__ void announce(int slot, int group) const {
     if constexpr (kClusterSize == 1) {
       mbarrier_arrive(layout_.kv_full(slot, group));
@@ -175,8 +177,8 @@ class ConvertingProducer {
   int end_ = 0;
   int sequence_ = 0;
   int pages_[kRows] = {};
-  GlobalAddress sources_[kRows] = {};  // 0 behind the item's end
-  unsigned phases_ = 0;                // a bit of each slot
+  GlobalAddress sources_[kRows] = {};  // 0 after the end of the item
+  unsigned phases_ = 0;                // one bit for each slot
 };
 
 }  // namespace cubinet::attention_latent

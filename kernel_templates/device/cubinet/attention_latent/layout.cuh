@@ -12,8 +12,8 @@ using ItemTokens = ItemTokensOf<Shape>;
 using Visible = VisibleOf<Shape>;
 using WorkDivision = WorkDivisionOf<Shape>;
 
-// The parts of a slice that are released separately: each half of V by the consumer of these
-// columns, the rest by the consumer that computes the slice's scores.
+// The parts of a slice that are released separately. The consumer of its columns releases each half
+// of V; the consumer that computes the scores of the slice releases the rest.
 enum class Part { first_half, second_half, rest };
 
 struct SharedLayout {
@@ -21,7 +21,8 @@ struct SharedLayout {
 
   __device__ SharedAddress q() const { return base; }
   __device__ SharedAddress kv(int slot) const { return base + kKvOffset + slot * kSlotBytes; }
-  // The weights of one thread: 16 bytes of each of four parts.
+  // Returns the address of the weights of one thread: 16 bytes in each of four parts, which are
+  // kWeightsStep apart.
   __device__ SharedAddress weights(int thread) const { return base + kWeightsOffset + thread * 16; }
   __device__ SharedAddress maxima(int thread) const { return base + kMaximaOffset + thread * 8; }
   __device__ SharedAddress q_scale(int row) const { return base + kQScalesOffset + 4 * row; }
@@ -31,14 +32,15 @@ struct SharedLayout {
   __device__ SharedAddress kv_empty(int slot, Part part) const {
     return kv_full(2, slot * 3 + static_cast<int>(part));
   }
-  // Waits until a part of a slot is released, before its first block is written.
+  // Blocks until the part of a slot that starts with `block` is released. Must be called before
+  // each block is written.
   __device__ void wait_for_slot(int slot, int block, unsigned parity) const {
     if (block == kBlocksQk - 1) mbarrier_wait(kv_empty(slot, Part::rest), parity);
     if (block == 0) mbarrier_wait(kv_empty(slot, Part::first_half), parity);
     if (block == kBlocksOfHalf) mbarrier_wait(kv_empty(slot, Part::second_half), parity);
   }
-  // Releases a part of a slot to all CTAs of the cluster, each of which writes to it. Called by
-  // each warp.
+  // Releases a part of a slot to all CTAs of the cluster, because each of them writes to it. Each
+  // warp must call it.
   __device__ void release(int slot, Part part) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if constexpr (kClusterSize == 1) {
@@ -47,8 +49,8 @@ struct SharedLayout {
       if (lane < kClusterSize) mbarrier_arrive_in_cluster(address_in(kv_empty(slot, part), lane));
     }
   }
-  // Returns the first token of a slice that this CTA copies: each CTA copies as many, one behind
-  // the other.
+  // Returns the first token of a slice that this CTA copies. Each CTA copies kOwnTokens tokens, one
+  // CTA after the other.
   __device__ int first_own_token() const { return static_cast<int>(blockIdx.x) % kClusterSize * kOwnTokens; }
   __device__ SharedAddress q_full() const { return kv_full(2, 6); }
   __device__ SharedAddress q_empty() const { return kv_full(2, 7); }
@@ -67,7 +69,7 @@ struct SharedLayout {
   }
 };
 
-// Calls `work` for each of the CTA's work items.
+// Calls `work` for each work item of the CTA.
 template <typename Work>
 __device__ inline void for_each_item(const AttentionDecodeParameters& p, const WorkDivision& division,
                                      Work work) {

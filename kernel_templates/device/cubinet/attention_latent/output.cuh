@@ -11,17 +11,17 @@ namespace cubinet::attention_latent {
 using Epilogue = RowEpilogue<kConvertsKv>;
 using PartialSlots = PartialSlotsOf<Shape>;
 
-// Half of the output's columns as a thread has them: two rows, eight apart.
+// Half of the output's columns, as a thread holds them: two rows, eight apart.
 constexpr int kOutputTiles = kColumns / 8;
 using Output = FragmentD[kOutputTiles];
 
-// The factors that normalise the sums of a thread's two rows, and their base-2 log-sum-exps.
+// The factors that normalise the sums of a thread's two rows, and the base-2 LSEs of the rows.
 struct RowEnds {
   float factor[2];
   float lse[2];
 };
 
-// The thread's place in the tile: its first row and its warpgroup's first column.
+// The position of a thread in the tile: its first row, and the first column of its warpgroup.
 struct OutputPlace {
   int first_row;
   int first_column;
@@ -30,8 +30,7 @@ struct OutputPlace {
 };
 
 // Returns an element of one of the thread's rows times `factor`. Code that runs once for each work
-// item is the same for both rows: unrolled, it would be a third of the kernel's code and compile
-// time.
+// item is shared by both rows: unrolled, it would be a third of the kernel's code and compile time.
 __device__ inline float element_of(const Output& output, int half, int tile, int k, float factor) {
   return __fmul_rn(half == 0 ? output[tile].r[k] : output[tile].r[2 + k], factor);
 }
@@ -45,7 +44,7 @@ __device__ inline void store_row(const Output& output, int half, GlobalAddress t
                                 element_of(output, half, tile, 1, factor));
 }
 
-// Stores the rows of a work item: to the output or, if CTAs share the tile, to the CTA's slot.
+// Stores the rows of a work item to the output or, if CTAs share the tile, to the slot of this CTA.
 __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivision& division,
                              const WorkItem& item, const PackedRows& rows, const Output& output,
                              const RowEnds& ends, const OutputPlace& place) {
@@ -79,9 +78,9 @@ __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivis
   }
 }
 
-// Stores the output of a tile that two CTAs share. The one that ends last does, with its own part
-// in registers. Each part is rounded before they are added, so the result does not depend on which
-// CTA that is.
+// Stores the output of a tile that two CTAs share. The last CTA to finish calls it, with its own
+// part in registers. Each part is rounded before the addition, so the result does not depend on
+// which CTA is last.
 __device__ inline void combine_two(const AttentionDecodeParameters& p, const PartialSlots& slots,
                                    int own_slot, const WorkItem& item, const PackedRows& rows,
                                    const Output& output, const RowEnds& ends, const OutputPlace& place) {
@@ -131,8 +130,8 @@ __device__ inline void combine_two(const AttentionDecodeParameters& p, const Par
   }
 }
 
-// Combines the partial results of a shared tile in the CTA that ends last. Called by both
-// consumers.
+// Combines the partial results of a shared tile if this CTA is the last to finish it. Both
+// consumers must call it.
 __device__ inline void combine_if_last(const AttentionDecodeParameters& p, const SharedLayout& layout,
                                        const WorkDivision& division, const WorkItem& item,
                                        const PackedRows& rows, const Output& output, const RowEnds& ends,

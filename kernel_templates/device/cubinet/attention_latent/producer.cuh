@@ -7,7 +7,7 @@
 
 namespace cubinet::attention_latent {
 
-// Copies Q. A thread has one chunk of 16 bytes of each block of some rows, of KV too.
+// Copies Q. A thread copies one 16-byte chunk of each block of some rows, of Q and of KV.
 class QProducer {
  protected:
   __device__ QProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -46,7 +46,7 @@ class QProducer {
   const SharedLayout& layout_;
   int row_;
   int chunk_;
-  unsigned phases_ = 0;  // a bit of each slot
+  unsigned phases_ = 0;  // one bit for each slot
   unsigned q_phase_ = 0;
 };
 

@@ -6,11 +6,11 @@
 
 namespace cubinet::attention_latent {
 
-// The weights of a slice as an operand in registers, 16 tokens each.
+// The weights of a slice as an operand in registers, 16 tokens per fragment.
 using Weights = FragmentA[kSlice / 16];
 
-// The running softmax of a thread's two rows, `row` and `row + 8`, over the slices whose scores its
-// warpgroup computes. The maxima are those of all slices.
+// The running softmax of a thread's two rows, `row` and `row + 8`. The sums cover the slices whose
+// scores this warpgroup computes; the maxima cover all slices.
 class RowSoftmax {
  public:
   static constexpr int kTiles = kSlice / 8;
@@ -27,8 +27,8 @@ class RowSoftmax {
     }
   }
 
-  // Updates the maxima and sums with a slice and computes its weights. `token` is the first of the
-  // slice.
+  // Updates the maxima and sums with a slice, and computes its weights. `token` is the first token
+  // of the slice.
   __device__ void update(FragmentD (&scores)[kTiles], int token, Weights& weights) {
     if (token + kSlice > seen_by_all_) mask(scores, token);
     update_maxima(scores);
@@ -46,7 +46,7 @@ class RowSoftmax {
     }
   }
 
-  // Advances to a maximum of slices of the other warpgroup.
+  // Updates the state with the maximum of slices of the other warpgroup.
   __device__ void advance(int half, float maximum) {
     corrections[half] = exp2_approx(maxima[half] - offset_of(maximum));
     maxima[half] = maximum;
@@ -57,13 +57,14 @@ class RowSoftmax {
     return lanes_sum<4>(sums_[half]);
   }
 
-  // Base 2; less than the largest logit by up to kOffsetSlack.
+  // The maxima of the base-2 logits; less than the largest logit by up to kOffsetSlack.
   float maxima[2] = {negative_infinity(), negative_infinity()};
-  // The factors of the sums before the newest slice.
+  // The factors that correct the sums before the newest slice.
   float corrections[2] = {1.0f, 1.0f};
 
  private:
-  // The lanes of a row exchange maxima only if its logits have grown by more than the slack.
+  // Updates the maxima. The lanes of a row exchange maxima only if the logits have grown by more
+  // than the slack.
   __device__ void update_maxima(const FragmentD (&scores)[kTiles]) {
     constexpr float kSlack = Shape::kOffsetSlack;
     float newest[2];
@@ -82,7 +83,8 @@ class RowSoftmax {
       advance(half, fmaxf(maxima[half], lanes_max<4>(newest[half])));
   }
 
-  // In a row that has seen no token yet any finite offset makes all weights 0 and not NaN.
+  // Returns the offset of the weights. Any finite offset makes all weights 0, and not NaN, if the
+  // row has seen no token yet.
   __device__ static float offset_of(float maximum) {
     return maximum == negative_infinity() ? 0.0f : maximum;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The sizes of the template `attention_latent`, which follow from its parameters.
+// The sizes of the template `attention_latent`, computed from its parameters.
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/parameters.cuh>
 
@@ -29,24 +29,26 @@ constexpr int kWarpgroup = 128;
 
 struct Shape : BasicShape<Declared> {
   static constexpr int kSlice = tile_size_kv;
-  // Three warpgroups: one producer and two consumers, which compute the scores of alternate slices
-  // and half of the output's columns each.
+  // Three warpgroups: one producer and two consumers. Each consumer computes the scores of
+  // alternate slices and half of the output's columns.
   static constexpr int kThreads = 3 * kWarpgroup;
 };
 using Product = Shape::Product;
 constexpr bool kConvertsKv = Shape::kConvertsKv;
 constexpr int kSlice = Shape::kSlice;
 constexpr int kClusterSize = cluster_size;
-constexpr int kOwnTokens = kSlice / kClusterSize;  // of a slice, those that a CTA copies
+constexpr int kOwnTokens = kSlice / kClusterSize;  // tokens of a slice that a CTA copies
 constexpr int kColumns = head_dim_v / 2;
-// A product of a warpgroup has 64 rows. Rows behind the tile's are products of the memory behind Q,
-// which nothing reads.
+// A product of a warpgroup has 64 rows. Rows after those of the tile multiply the memory after Q;
+// nothing reads their results.
 constexpr int kProductRows = 64;
 
-// Registers of a thread of each warpgroup. Converted KV passes through registers.
+// The registers of a thread of each warpgroup. The producer of converted KV needs more, because KV
+// passes through registers.
 constexpr int kProducerRegisters = kConvertsKv ? 88 : kClusterSize > 1 ? 56 : 40;
 constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
-// Registers must be released before they are taken: a CTA has no more than it starts with.
+// A CTA has no more registers than it starts with, so they must be released before others are
+// taken.
 static_assert(kProducerRegisters + 2 * kConsumerRegisters <= 3 * 168,
               "as many as three warpgroups start with");
 
@@ -59,8 +61,8 @@ constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
 constexpr int kKvBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kSlotBytes = kBlocksQk * kKvBlockBytes;
 
-// The blocks of a slice are copied and multiplied in this order: the one that is not V is first,
-// since its slot is the first that is free. The blocks of a group are announced together.
+// The order in which the blocks of a slice are copied and multiplied. The block that is not part of
+// V is first, because its slot becomes free first. The blocks of a group are announced together.
 constexpr int kBlocksOfGroup = 3;
 constexpr int kGroups = kBlocksQk / kBlocksOfGroup;
 static_assert(kBlocksQk % kBlocksOfGroup == 0, "groups have as many blocks each");
@@ -68,14 +70,14 @@ __host__ __device__ constexpr int block_at(int position) {
   return position == 0 ? kBlocksQk - 1 : position - 1;
 }
 
-// The two consumers send each other, thread by thread, the weights of a slice and the maxima of two
-// rows.
+// The data that the two consumers exchange, thread by thread: the weights of a slice and the maxima
+// of two rows.
 constexpr int kWeightsStep = kWarpgroup * 16;
 constexpr int kWeightsBytes = kSlice / 16 * kWeightsStep;
 constexpr int kMaximaBytes = kWarpgroup * 8;
 constexpr int kQScalesBytes = kConvertsKv ? kProductRows * 4 : 0;
 
-// Offsets in shared memory.
+// Offsets in shared memory, in bytes.
 constexpr int kKvOffset = Shape::kQBytes;
 constexpr int kWeightsOffset = kKvOffset + 2 * kSlotBytes;
 constexpr int kMaximaOffset = kWeightsOffset + kWeightsBytes;

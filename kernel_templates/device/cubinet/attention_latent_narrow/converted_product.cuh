@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of the scores of `attention_latent_narrow` if K is e4m3: as fp16. Each warp converts
-// its own 16 tokens of K on their way from shared memory.
+// The products of the scores of `attention_latent_narrow` if K is e4m3. They are multiplied as
+// fp16: each warp converts its own 16 tokens of K between shared memory and the registers that feed
+// wgmma.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_latent_narrow/product.cuh>
 
@@ -12,8 +13,9 @@ class ConvertedScoreProduct {
   __device__ explicit ConvertedScoreProduct(const SharedLayout& layout)
       : layout_(layout), warp_(threadIdx.x % kWarpgroup / 32), lane_(threadIdx.x % 32) {}
 
-  // Stores Q as fp16, each row times a power of two: the first two of each four elements of 16,
-  // then the others, as K reaches the tensor cores.
+  // Converts Q to fp16 and stores it, each row times a power of two. In each 16 elements, the first
+  // two of every four precede the others, which is the order in which K reaches the tensor cores.
+  // The whole warpgroup must call it.
   __device__ void load_q(const AttentionDecodeParameters& p, const Sequence& sequence,
                          const PackedRows& rows) {
     synchronize_warps(kScoreBarrier, kWarpgroup);
@@ -59,7 +61,7 @@ class ConvertedScoreProduct {
     mbarrier_wait(layout_.kv_full(state_.index), state_.phase);
     const SharedAddress k = layout_.kv(state_.index);
     const MatrixDescriptor q = rows_of_k(layout_.q());
-    // One group is multiplied while the next is converted and the one after it is loaded.
+    // The loop multiplies one group while it converts the next and loads the one after it.
     FragmentA tokens[2][kGroup];
     unsigned words[2][kGroup / 2][4];
     load(words[0], k, 0);
@@ -93,12 +95,12 @@ class ConvertedScoreProduct {
   }
 
  private:
-  // So many chunks of 16 elements of K at a time.
+  // The chunks of 16 elements of K that are processed at a time.
   static constexpr int kGroup = 4;
   static constexpr int kGroups = head_dim_qk / 16 / kGroup;
   static_assert(kGroups * kGroup * 16 == head_dim_qk && kGroup % 2 == 0, "groups are whole pairs of chunks");
 
-  // Loads a group of the warp's 16 tokens.
+  // Loads a group of chunks of the 16 tokens of the warp.
   __device__ void load(unsigned (&words)[kGroup / 2][4], SharedAddress k, int group) const {
     const int token = warp_ * 16 + lane_ % 16;
 #pragma unroll

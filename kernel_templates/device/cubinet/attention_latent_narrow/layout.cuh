@@ -19,7 +19,7 @@ struct SharedLayout {
   __device__ SharedAddress scores(int buffer, int row, int token) const {
     return base + kScoresOffset + buffer * kScoresBytes + row * kScoresRowBytes + token * 4;
   }
-  // The weights of eight tokens of a row.
+  // Returns the address of the weights of eight tokens of a row.
   __device__ SharedAddress weights(int buffer, int row, int chunk) const {
     return base + kWeightsOffset + buffer * kWeightsBytes + swizzled<kBlockRowBytes>(row, chunk);
   }
@@ -40,7 +40,7 @@ struct SharedLayout {
   __device__ SharedAddress item_empty(int slot) const { return item_full(kItems + slot); }
   __device__ SharedAddress is_last() const { return item_full(2 * kItems); }
 
-  // Called by one thread.
+  // Initialises all barriers. One thread must call it.
   __device__ void init() const {
 #pragma unroll
     for (int slot = 0; slot < stages; ++slot) {
@@ -62,7 +62,7 @@ struct SharedLayout {
   }
 };
 
-// The next slot of a ring, and the parity of its phase.
+// The next slot of a ring, and the parity of the phase of its barrier.
 template <int kSlots>
 struct PipelineState {
   int index = 0;
@@ -79,11 +79,12 @@ struct PipelineState {
 // A work item as the producer sends it to the other warps.
 struct SentItem {
   WorkItem item;
-  int slot;   // of its partial result, if its tile is shared
+  int slot;   // slot of its partial result, if its tile is shared
   int share;  // units of a CTA
 };
 
-// The producer's end of the queue: it finds the CTA's work items.
+// The producer's end of the queue. The producer finds the work items of the CTA. All of its threads
+// must call send() and send_end().
 class ItemWriter {
  public:
   __device__ explicit ItemWriter(const SharedLayout& layout) : layout_(layout) {}
@@ -115,7 +116,7 @@ class ItemReader {
  public:
   __device__ explicit ItemReader(const SharedLayout& layout) : layout_(layout) {}
 
-  // Calls `work` for each of the CTA's work items.
+  // Calls `work` for each work item of the CTA.
   template <typename Work>
   __device__ void for_each(const AttentionDecodeParameters& p, Work work) {
 #pragma unroll 1

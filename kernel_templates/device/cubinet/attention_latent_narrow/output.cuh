@@ -11,7 +11,7 @@ namespace cubinet::attention_latent_narrow {
 using Epilogue = RowEpilogue<kConvertsKv>;
 using PartialSlots = PartialSlotsOf<Shape>;
 
-// Stores four elements times `factor`.
+// Stores four adjacent elements times `factor`.
 template <typename Element>
 __device__ inline void store_four_elements(GlobalAddress address, const float4& values, float factor) {
   const float scaled[4] = {values.x * factor, values.y * factor, values.z * factor, values.w * factor};
@@ -25,9 +25,9 @@ __device__ inline void store_four_elements(GlobalAddress address, const float4& 
   }
 }
 
-// The warpgroups that compute the output. Each warp has 64 columns of all rows. A lane has two rows
-// of each eight and two columns of each 16, as ldmatrix transposes them: adjacent ones of 8-bit
-// elements, otherwise columns eight apart.
+// The two warpgroups that compute the output. Each warp has 64 columns of all rows. A lane has two
+// rows of each eight and two columns of each 16, as ldmatrix transposes them: adjacent columns for
+// 8-bit elements, otherwise columns eight apart.
 class OutputWarpgroups {
  public:
   __device__ OutputWarpgroups(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -87,7 +87,7 @@ class OutputWarpgroups {
   static constexpr int kTilesM = kWarpColumns / 16;
   using Output = FragmentD[kTilesM][kTilesN];
 
-  // Returns the address of the block that holds the warp's columns.
+  // Returns the address of the block that holds the columns of the warp.
   __device__ SharedAddress block_of(const int (&slots)[kParts]) const {
     const int block = warp_ * kWarpColumns * kElementBytes / kBlockRowBytes;
     int slot = slots[0];
@@ -97,7 +97,7 @@ class OutputWarpgroups {
     return layout_.kv(slot) + block % kBlocksOfPart * kBlockBytes;
   }
 
-  // Corrects the accumulators. The maximum settles after a few steps; then they need no correction.
+  // Corrects the accumulators. After a few steps the maximum is stable and no correction is needed.
   __device__ void correct(Output& output) const {
     float2 factors[kTilesN];
     bool any = false;
@@ -133,7 +133,7 @@ class OutputWarpgroups {
     }
   }
 
-  // Loads the left operands of 16 tokens for two tiles of 16 columns.
+  // Loads the left operands of 16 tokens, for two tiles of 16 columns.
   __device__ void load_columns(FragmentA (&columns)[2], SharedAddress v, int k, int pair) const {
     if constexpr (kConvertsKv) {
       const int chunk = warp_ % 2 * 4 + pair * 2 + lane_ / 16;
@@ -143,7 +143,7 @@ class OutputWarpgroups {
       for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          // Two tokens of a column and of the next one.
+          // Two tokens of a column and two of the next column.
           const Fp16Pairs pairs = unpack4_e4m3(__byte_perm(words[2 * m + half], 0, 0x3120));
           columns[m].r[2 * half] = pairs.low;
           columns[m].r[2 * half + 1] = pairs.high;
@@ -159,8 +159,8 @@ class OutputWarpgroups {
     }
   }
 
-  // Stores the rows of a work item: to the output or, if CTAs share the tile, to the CTA's slot. A
-  // lane stores one of each eight rows, four columns of each 16.
+  // Stores the rows of a work item to the output or, if CTAs share the tile, to the slot of this
+  // CTA. A lane stores one of each eight rows, and four columns of each 16.
   __device__ void store(const SentItem& sent, const PackedRows& rows, const Output& output) const {
     const WorkItem& item = sent.item;
     const int pair = lane_ / 8;
@@ -192,14 +192,14 @@ class OutputWarpgroups {
   }
 
   // Returns four columns of one of the lane's two rows. Lanes exchange the columns of their rows
-  // for this.
+  // for this; all lanes must call it.
   __device__ float4 columns_of_row(const FragmentD& d) const {
     const bool odd = lane_ / 4 % 2 != 0;
     float even_row[2] = {d.r[0], d.r[2]};
     float odd_row[2] = {d.r[1], d.r[3]};
     exchange(even_row, odd_row, odd, 4);
-    // Columns c and c + 1 in pairs; of 16-bit elements those of c + 8 follow, which another
-    // exchange brings together.
+    // The pairs hold columns c and c + 1. For 16-bit elements they are followed by columns c + 8
+    // and c + 9, which another exchange makes adjacent.
     float low[2] = {even_row[0], odd_row[0]};
     float high[2] = {even_row[1], odd_row[1]};
     if constexpr (kConvertsKv) return make_float4(low[0], high[0], low[1], high[1]);
@@ -207,8 +207,9 @@ class OutputWarpgroups {
     return make_float4(low[0], low[1], high[0], high[1]);
   }
 
-  // Exchanges pairs between two lanes. A lane keeps `first`, or `second` if it is the upper one,
-  // and receives the same pair of the other lane. The lower lane's pair is `first` afterwards.
+  // Exchanges pairs between two lanes that are `lanes` apart. A lane keeps `first`, or `second` if
+  // it is the upper lane, and receives the same pair of the other lane. Afterwards `first` is the
+  // pair of the lower lane.
   __device__ static void exchange(float (&first)[2], float (&second)[2], bool upper, int lanes) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -226,7 +227,8 @@ class OutputWarpgroups {
       store_four_elements<Element>(target + m * 16 * sizeof(Element), values[m], factor);
   }
 
-  // Combines the partial results of a shared tile in the CTA that ends last.
+  // Combines the partial results of a shared tile if this CTA is the last to finish it. Both
+  // warpgroups must call it.
   __device__ void combine_if_last(const SentItem& sent, const PackedRows& rows) const {
     const WorkItem& item = sent.item;
     const PartialSlots slots(p_, item, sent.share);
@@ -246,12 +248,12 @@ class OutputWarpgroups {
       combine_two_rows(sent, rows, slots, row);
   }
 
-  // Combines a row and the one eight behind it. All loads of a lane are in flight at once.
+  // Combines a row and the row eight after it. All loads of a lane are in flight at once.
   __device__ void combine_two_rows(const SentItem& sent, const PackedRows& rows, const PartialSlots& slots,
                                    int first_row) const {
     constexpr int kRows = 2;
     constexpr int kAtOnce = 1;
-    constexpr int kParts = head_dim_v / (4 * 32);  // of four elements, of a lane
+    constexpr int kParts = head_dim_v / (4 * 32);  // parts of four elements that a lane has
     const PartialRowsOf<Shape> partial(p_, 0);
     PartialSum<4 * kParts> sums[kRows];
 #pragma unroll 1

@@ -6,11 +6,11 @@
 
 namespace cubinet::attention_latent_narrow {
 
-// Finds the CTA's work items and runs ahead into the next one. A thread has one chunk of 16 bytes
-// of each block of every sixteenth row.
+// Finds the work items of the CTA, sends them to the other warpgroups, and copies KV. It runs ahead
+// into the next item. A thread copies one 16-byte chunk of each block of every sixteenth row.
 class Producer {
  public:
-  // Divides the work, before the barriers are initialised.
+  // Computes the division of work, before the barriers are initialised.
   __device__ Producer(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : p_(p),
         layout_(layout),
@@ -34,7 +34,7 @@ class Producer {
         writer_.send(sent);
 #pragma unroll 1
         for (int i = 0;; ++i) {
-          // This waits for memory several times, so it runs while the ring is full.
+          // These look-ups wait for memory several times, so they run while the ring is full.
           if (i == minimum(steps, kStepsAhead) && more) {
             next = division.item(p_, item.end);
             prefetch_q(next);
@@ -54,7 +54,8 @@ class Producer {
   static constexpr int kLookUps = page_size >= kSlice ? 1 : kRows;
   static constexpr int kStepsAhead = divide_up(stages, kParts) + 1;
 
-  // Loads the lengths into the caches, all lines at once: the division adds a few at a time.
+  // Loads the lengths into the caches, all lines at once, because the division reads only a few at
+  // a time.
   __device__ static const AttentionDecodeParameters& with_lengths(const AttentionDecodeParameters& p) {
     const int first = threadIdx.x % 32 * 32;
     if (p.batch > 32 && first < p.batch)
@@ -91,7 +92,7 @@ class Producer {
   }
 
   // Copies the last block, which has half as many chunks: four of the eight threads that share a
-  // row have those of the next row.
+  // row copy the chunks of the next row.
   __device__ void copy_tail(SharedAddress target, const GlobalAddress (&sources)[kRows], int token,
                             int end) const {
     const bool upper = chunk_ >= 4;
@@ -113,7 +114,8 @@ class Producer {
     }
   }
 
-  // Prefetches Q of the next work item to the L2: the scores wait for it when they reach the item.
+  // Prefetches Q of the next work item to the L2 cache. The score warpgroup would otherwise wait
+  // for it at the start of the item.
   __device__ void prefetch_q(const WorkItem& item) const {
     const PackedRows rows = WorkDivision::rows_of(p_, item);
 #pragma unroll 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of the scores of `attention_latent_narrow`, S^T = K Q^T: rows are tokens.
+// The products of the scores of `attention_latent_narrow`, S^T = K Q^T, whose rows are tokens.
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention_latent_narrow/layout.cuh>
 #include <cubinet/warp_roles.cuh>
@@ -8,10 +8,10 @@
 
 namespace cubinet::attention_latent_narrow {
 
-// The barrier of the warpgroup of the scores.
+// The barrier of the score warpgroup.
 constexpr int kScoreBarrier = 2;
 
-// K and Q of one type, both in shared memory.
+// Multiplies K and Q of the same type, both from shared memory.
 class ScoreProduct {
  public:
   __device__ explicit ScoreProduct(const SharedLayout& layout) : layout_(layout) {}
@@ -53,7 +53,7 @@ class ScoreProduct {
     wgmma_wait<0>(scores);
   }
 
-  // Returns the factor of a row's scores.
+  // Returns the scale of the scores of a row.
   __device__ float scale(int) const {
     return 1.0f;
   }

@@ -5,8 +5,8 @@
 
 namespace cubinet::attention_latent_narrow {
 
-// The warpgroup that computes the scores. A lane has two tokens of the warp's 16 and two rows of
-// each tile of eight.
+// The warpgroup that computes the scores. A lane has two of the 16 tokens of its warp, and two rows
+// of each tile of eight.
 class ScoreWarpgroup {
  public:
   __device__ ScoreWarpgroup(const AttentionDecodeParameters& p, const SharedLayout& layout)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The sizes of the template `attention_latent_narrow`, which follow from its parameters.
+// The sizes of the template `attention_latent_narrow`, computed from its parameters.
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/parameters.cuh>
 
@@ -26,13 +26,13 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
-  static constexpr int kSlice = tile_size_kv;  // the rows of a product of a warpgroup
+  static constexpr int kSlice = tile_size_kv;  // rows of a warpgroup's product
 };
-using Product = Shape::Product;  // the type that P V is multiplied as
+using Product = Shape::Product;  // type of the operands of P V
 constexpr bool kConvertsKv = Shape::kConvertsKv;
 constexpr int kSlice = Shape::kSlice;
 
-// Five warpgroups: one producer, one for the scores, one for the softmax, two for the output.
+// Five warpgroups: one producer, one for the scores, one for the softmax, and two for the output.
 constexpr int kWarpgroup = 128;
 constexpr int kThreads = 5 * kWarpgroup;
 constexpr int kFirstOutputThread = 3 * kWarpgroup;
@@ -41,7 +41,7 @@ constexpr int kSoftmaxWarps = 4;
 constexpr int kOutputWarps = 8;
 constexpr int kWarpColumns = head_dim_v / kOutputWarps;
 
-// Rows are stored in blocks of 128 bytes; the last block of a row of e4m3 has 64.
+// Rows are stored in blocks of 128 bytes. The last block of a row of e4m3 has 64 bytes.
 constexpr int kElementBytes = Shape::kElementBytes;
 constexpr int kRowBytes = Shape::kRowBytesK;
 constexpr int kBlockRowBytes = 128;
@@ -49,27 +49,27 @@ constexpr int kBlocks = kRowBytes / kBlockRowBytes;
 constexpr int kTailRowBytes = kRowBytes % kBlockRowBytes;
 constexpr int kBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kStepBytes = kSlice * kRowBytes;
-// A step is copied in parts, each of which has a slot of the ring: thirds of 16-bit elements, so
-// that more is in flight.
+// A step is copied in parts, each of which has a slot of the ring. 16-bit elements have three
+// parts, so more bytes are in flight.
 constexpr int kParts = kElementBytes == 1 ? 1 : 3;
 constexpr int kBlocksOfPart = kBlocks / kParts;
 constexpr int kPartBytes = kStepBytes / kParts;
 constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
-// A step's scores of a row as floats, weights of a row, and corrections of the output have two
-// buffers: one is written while the other is read. The padding puts the scores that the lanes of a
-// product hold into different banks.
+// Two buffers each for the scores of a step (floats), its weights, and the corrections of the
+// output: one buffer is written while the other is read. The padding puts the scores that the lanes
+// of a product hold into different banks.
 constexpr int kTilesN = tile_size_q / 8;
 constexpr int kBuffers = 2;
 constexpr int kScoresRowBytes = (kSlice + 4) * 4;
 constexpr int kScoresBytes = tile_size_q * kScoresRowBytes;
 constexpr int kWeightsBytes = tile_size_q * kBlockRowBytes;
-constexpr int kFactorsBytes = 2 * tile_size_q * 4;  // and log-sum-exps
-// The queue of work items.
+constexpr int kFactorsBytes = 2 * tile_size_q * 4;  // factors and LSEs
+// The queue of work items: bytes of an item, and slots.
 constexpr int kItemBytes = 32;
 constexpr int kItems = 2;
 constexpr int kBarriers = 2 * (stages + 2 * kBuffers + kItems);
 
-// Offsets in shared memory.
+// Offsets in shared memory, in bytes.
 constexpr int kQOffset = stages * kPartBytes;
 constexpr int kWeightsOffset = kQOffset + Shape::kQBytes;
 constexpr int kScoresOffset = kWeightsOffset + kBuffers * kWeightsBytes;

@@ -6,8 +6,8 @@
 
 namespace cubinet::attention_latent_narrow {
 
-// The warpgroup that makes weights of scores. Eight lanes have a row, each two times four tokens of
-// a step.
+// The warpgroup that computes the softmax weights from the scores. Eight lanes share a row; each
+// has two groups of four tokens of a step.
 class SoftmaxWarpgroup {
  public:
   __device__ SoftmaxWarpgroup(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -30,9 +30,9 @@ class SoftmaxWarpgroup {
 
  private:
   static constexpr int kLanes = 8;
-  static constexpr int kParts = 2;  // of four tokens
+  static constexpr int kParts = 2;  // groups of four tokens
 
-  // Updates the running maximum and sum with a step and sends its weights. The first `visible`
+  // Updates the running maximum and sum with a step, and sends its weights. The first `visible`
   // tokens of the step are not hidden.
   __device__ void update(int visible) {
     mbarrier_wait(layout_.scores_full(scores_.index), scores_.phase);
@@ -54,9 +54,9 @@ class SoftmaxWarpgroup {
 #pragma unroll
     for (int i = 1; i < 4 * kParts; ++i)
       newest = fmaxf(newest, scores[i]);
-    // Rounded to a float before it is subtracted, as in RowStateOf.
+    // The product is rounded to a float before the subtraction, as in RowStateOf.
     const float maximum_now = fmaxf(maximum_, lanes_max<kLanes>(newest) * scale_log2_);
-    // In a row that has seen no token yet any finite offset makes all weights 0 and not NaN.
+    // Any finite offset makes all weights 0, and not NaN, if the row has seen no token yet.
     const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now;
     const float correction = exp2_approx(maximum_ - offset);
     maximum_ = maximum_now;
@@ -78,7 +78,7 @@ class SoftmaxWarpgroup {
     send();
   }
 
-  // Sends the factor that normalises a row, and its log-sum-exp.
+  // Sends the factor that normalises a row, and its base-2 LSE.
   __device__ void finish() {
     const float total = lanes_sum<kLanes>(sum_);
     mbarrier_wait(layout_.weights_empty(weights_.index), weights_.phase ^ 1);
@@ -91,7 +91,7 @@ class SoftmaxWarpgroup {
     send();
   }
 
-  // Returns the first token of a part of a step.
+  // Returns the first token of this lane in a part of a step.
   __device__ int first(int part) const {
     return part * (kSlice / kParts) + lane_ * 4;
   }
@@ -108,7 +108,7 @@ class SoftmaxWarpgroup {
   int lane_;
   float scale_log2_;
   float maximum_ = 0.0f;
-  float sum_ = 0.0f;  // this lane's share
+  float sum_ = 0.0f;  // this lane's part
   PipelineState<kBuffers> scores_;
   PipelineState<kBuffers> weights_;
 };

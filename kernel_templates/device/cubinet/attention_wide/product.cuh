@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of `attention_wide`: a warp's part of the logits of a step, and its columns of P V.
+// The products of `attention_wide`: the part of the logits of a step that a warp computes, and its
+// columns of P V.
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention_wide/shape.cuh>
 #include <cubinet/e4m3.cuh>
@@ -12,7 +13,7 @@ namespace cubinet::attention_wide {
 using RowState = RowStateOf<Shape>;
 using Weights = WeightsOf<Shape>;
 
-// A warp's columns of the output of all rows.
+// The columns of a warp of the output, for all rows.
 struct WideState {
   RowState rows[kRowTiles];
 };
@@ -36,13 +37,13 @@ class WideProduct {
     }
   }
 
-  // Computes the warp's part of the logits of a step and stores it to the buffer of even or odd
+  // Computes the warp's part of the logits of a step and stores it to the buffer for even or odd
   // steps.
   __device__ void multiply_qk(SharedAddress k_step, int step) const {
     FragmentD sums[2] = {};
-    // With 16 tokens one ldmatrix loads 16 columns, or 32 of 8-bit elements, and the two sums are
-    // of 8 tokens each. With 8 tokens it loads 32 columns, whose sums are added at the end, which
-    // halves the chain of dependent products.
+    // With 16 tokens, one ldmatrix loads 16 columns, or 32 columns of 8-bit elements, and the two
+    // sums are for 8 tokens each. With 8 tokens it loads 32 columns; the two sums are added at the
+    // end, which halves the chain of dependent products.
     constexpr int kRowBytes = Shape::kRowBytesK;
     const SharedAddress k = advanced_in<kRowBytes>(
         k_step + (kWarpTokens == 16
@@ -89,12 +90,12 @@ class WideProduct {
     }
   }
 
-  // Returns the logits of a step: [kWarpsDim][tile_size_q][kLogitStride] floats.
+  // Returns the address of the logits of a step: [kWarpsDim][tile_size_q][kLogitStride] floats.
   __device__ SharedAddress logits(int step) const {
     return logits_ + (step & 1) * kLogitBytes;
   }
 
-  // Loads the raw logits of 16 rows and a slice of a step, as tiles of 16x8.
+  // Loads the raw logits of 16 rows and a slice of a step, as 16x8 tiles.
   __device__ void load_scores(FragmentD (&scores)[kTilesS], int row_tile, int step, int slice) const {
     const SharedAddress source =
         logits(step) +
@@ -156,7 +157,7 @@ class WideProduct {
   }
 
  private:
-  // Returns whether the warp has a pair of this number.
+  // Returns whether the warp has the pair with this index.
   __device__ bool has_pair(int pair) const {
     return kPairs % kWarpsDim == 0 || pair * kWarpsDim + part_ < kPairs;
   }
@@ -170,10 +171,10 @@ class WideProduct {
   }
 
   int lane_;
-  int first_row_;  // of the warp's part of the logits
+  int first_row_;  // first row of the warp's part of the logits
   int first_token_;
-  int part_;          // of the head dim
-  int first_column_;  // of the output
+  int part_;          // part of the head dim
+  int first_column_;  // first column of the output
   SharedAddress q_;
   SharedAddress logits_;
   FragmentA q_fragments_[2 * kKeptPairs + 1];

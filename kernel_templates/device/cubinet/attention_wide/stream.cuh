@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The pipeline of `attention_wide` that copies K and V to shared memory.
+// The pipeline of `attention_wide`, which copies K and V to shared memory.
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention_wide/shape.cuh>
 #include <cubinet/paged/row_copy.cuh>
@@ -10,12 +10,13 @@ namespace cubinet::attention_wide {
 using Range = paged::TokenRange<sliding_window>;
 using RowPages = paged::RowPagesOf<Shape>;
 
-// The steps of a work item and their rings. K is copied kLead steps before V, as it is used. A
-// latent ring holds both, and a step stays for as long.
+// The steps of a work item, and their rings. K is copied kLead steps before V, because it is used
+// kLead steps earlier. The single ring of latent attention holds both, so a step stays in it for as
+// long.
 class WideStream {
  public:
-  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are
-  // not read.
+  // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
+  // every row and are not read.
   __device__ WideStream(const AttentionDecodeParameters& p, int batch, int head_kv, const Range& range,
                         int oldest, SharedAddress ring)
       : table_(p.page_table + 4 * (batch * p.page_table_stride)),
@@ -37,16 +38,16 @@ class WideStream {
       copy_next();
   }
 
-  // Waits for what the next step reads.
+  // Blocks until the copies of this thread for the next step are complete. A barrier must follow.
   __device__ void wait() const {
     async_copy_wait<kAhead - 1>();
   }
-  // Fills the slots again that the previous step read.
+  // Refills the slots that the previous step read.
   __device__ void release() {
     copy_next();
   }
 
-  // The step of k_step() is kLead behind that of v_step().
+  // The step of k_step() is kLead steps after that of v_step().
   __device__ SharedAddress k_step() const {
     return ring_ + k_slot_ * kStepBytesK;
   }
@@ -59,7 +60,8 @@ class WideStream {
   }
 
  private:
-  // Steps that are in flight before the first is used. A latent ring keeps kLead slots more.
+  // The steps that are in flight before the first is used. The ring of latent attention keeps kLead
+  // more slots.
   static constexpr int kAhead = stages - 1 - (kLatent ? kLead : 0);
 
   __device__ static int next_slot(int slot) {
@@ -72,7 +74,7 @@ class WideStream {
 
   __device__ void copy_next() {
     const RowPages k_pages = next_pages_;
-    next_pages_ = pages(copied_ + 1, 0);  // loaded a whole step ahead of its use, to hide the latency
+    next_pages_ = pages(copied_ + 1, 0);  // a step ahead of its use, to hide the latency
     if (copied_ < count_) copy_k_.copy(ring_ + slot_ * kStepBytesK, token(copied_), k_pages, readable_);
     if constexpr (!kLatent) {
       const int v = copied_ - kLead;
@@ -97,10 +99,10 @@ class WideStream {
   paged::RowCopyOf<Shape, Shape::kRowBytesK> copy_k_;
   paged::RowCopyOf<Shape, Shape::kRowBytesV> copy_v_;
   SharedAddress ring_;
-  int copied_ = 0;  // steps of K
-  int slot_ = 0;    // of the next K
-  int v_slot_ = 0;  // of the next V
-  int k_slot_ = 0;  // of k_step()
+  int copied_ = 0;  // steps of K copied
+  int slot_ = 0;    // slot of the next K
+  int v_slot_ = 0;  // slot of the next V
+  int k_slot_ = 0;  // slot of k_step()
   RowPages next_pages_ = {};
   RowPages next_v_pages_ = {};
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The online softmax of `attention_wide` if the weights of a step are computed once: some adjacent
-// lanes have a row, and store its weights and the correction of its accumulators to shared memory.
+// The online softmax of `attention_wide` if the weights of a step are computed once. kLanes
+// adjacent lanes share a row. They store its weights, and the correction of its accumulators, to
+// shared memory.
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_wide/product.cuh>
 
@@ -12,7 +13,7 @@ class SharedWeights {
 
  public:
   static constexpr int kLanes = Shape::kThreads / tile_size_q;
-  static constexpr int kTokens = tile_size_kv / kLanes;  // of a step, a lane's
+  static constexpr int kTokens = tile_size_kv / kLanes;  // tokens of a step that a lane processes
 
   __device__ SharedWeights(const AttentionDecodeParameters& p, const PackedRows& rows,
                            const Sequence& sequence, float scale_log2, SharedAddress memory)
@@ -24,8 +25,8 @@ class SharedWeights {
 
   __device__ static int row() { return threadIdx.x / kLanes; }
 
-  // Updates the running maximum and sum with a step and stores its weights. `seen_by_all`: no token
-  // is hidden from any row.
+  // Updates the running maximum and sum with a step, and stores the weights of the step.
+  // `seen_by_all` is true if every row sees all tokens of the step.
   __device__ void update(const WideProduct& product, int step, int token, bool seen_by_all) {
     const int first = threadIdx.x % kLanes * kTokens;
     const SharedAddress source = product.logits(step) + (row() * kLogitStride + first) * 4;
@@ -54,9 +55,9 @@ class SharedWeights {
 #pragma unroll
     for (int i = 1; i < kTokens; ++i)
       newest = fmaxf(newest, scores[i]);
-    // Rounded to a float before it is subtracted, as in RowStateOf.
+    // The product is rounded to a float before the subtraction, as in RowStateOf.
     const float maximum_now = fmaxf(maximum_, lanes_max<kLanes>(newest) * scale_log2_[0]);
-    // In a row that has seen no token yet any finite offset makes all weights 0 and not NaN.
+    // Any finite offset makes all weights 0, and not NaN, if the row has seen no token yet.
     const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now;
     const float correction = exp2_approx(maximum_ - offset);
     maximum_ = maximum_now;
@@ -74,7 +75,7 @@ class SharedWeights {
     if (first == 0) store_shared_float(corrections(step) + 4 * row(), correction);
   }
 
-  // Loads the weights of a slice of a step as the left operands of P V.
+  // Loads the weights of a slice of a step, as the left operands of P V.
   __device__ void load(Weights (&of_tiles)[kRowTiles], int step, int slice, int lane) const {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
@@ -86,7 +87,7 @@ class SharedWeights {
     }
   }
 
-  // Corrects the accumulators. The maximum settles after a few steps; then they need no correction.
+  // Corrects the accumulators. After a few steps the maximum is stable and no correction is needed.
   __device__ void correct(WideState& state, int step, int lane) const {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
@@ -102,7 +103,7 @@ class SharedWeights {
     }
   }
 
-  // The row's maximum, and its sum over all lanes.
+  // Return the row's maximum, and its sum over all lanes.
   __device__ float maximum() const {
     return maximum_;
   }
@@ -124,7 +125,7 @@ class SharedWeights {
   DraftMask draft_mask_;
   SharedAddress memory_;
   float maximum_ = negative_infinity();
-  float sum_ = 0.0f;  // this lane's share
+  float sum_ = 0.0f;  // this lane's part
 };
 
 }  // namespace cubinet::attention_wide

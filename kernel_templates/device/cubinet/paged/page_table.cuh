@@ -6,12 +6,12 @@
 namespace cubinet::paged {
 
 struct PageTable {
-  GlobalAddress entries;   // of the sequence, int32: the physical page of each logical page
-  long long v_offset = 0;  // bytes from an entry of K to that of V; read with separate page tables
+  GlobalAddress entries;   // [logical pages of the sequence], int32: physical pages
+  long long v_offset = 0;  // bytes from an entry of K to that of V; used with separate page tables
 };
 
-// Returns the physical page of a token, or 0 if it is not `valid`. `entries`: the page table of the
-// sequence.
+// Returns the physical page of a token, or 0 if `valid` is false. `entries` is the page table of
+// the sequence.
 template <int kPageSize>
 __device__ inline int page_of_token(GlobalAddress entries, int token, bool valid) {
   return valid ? load_global_constant_int(entries + 4ull * static_cast<unsigned>(token / kPageSize)) : 0;
@@ -24,14 +24,15 @@ struct PageStrides {
   long long head;
 };
 
-// Without `kHasBegin` callers never ask for a token before `begin`, and it is not compared.
+// A range of tokens. If `kHasBegin` is false, callers query no token before `begin`, so `begin` is
+// not compared.
 template <bool kHasBegin>
 struct TokenRange {
   int begin;
   int end;
 
   __device__ bool holds(int token) const { return token < end && (!kHasBegin || token >= begin); }
-  // Returns whether the range holds `kCount` tokens from `first` on.
+  // Returns whether the range contains `kCount` tokens from `first` on.
   template <int kCount>
   __device__ bool holds_all(int first) const {
     return first + kCount <= end && (!kHasBegin || first >= begin);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Copies steps of paged K or V to shared memory with cp.async, all threads of a CTA together. A
-// thread looks up the page of each of its rows.
+// Copies steps of paged K or V to shared memory with cp.async. All threads of a CTA copy a step
+// together. A thread looks up the page of each of its rows.
 //
 // Shape: kElementBytes, kPageSize
-//        kThreads   of a CTA
+//        kThreads   threads of a CTA
 //        kStep      tokens of a step
 #include <cubinet/async_copy.cuh>
 #include <cubinet/math.cuh>
@@ -13,23 +13,23 @@
 
 namespace cubinet::paged {
 
-// Which rows of a step a thread copies. Adjacent threads share a row, at least 8 of them: they copy
+// The rows of a step that a thread copies. At least 8 adjacent threads share a row, so they copy
 // 128 bytes or more of it at a time.
 template <class Shape>
 struct RowShareOf {
   static constexpr int kRowThreads = maximum(Shape::kThreads / Shape::kStep, 8);
   static constexpr int kRowsAtOnce = Shape::kThreads / kRowThreads;
-  static constexpr int kRows = Shape::kStep / kRowsAtOnce;  // of a thread
+  static constexpr int kRows = Shape::kStep / kRowsAtOnce;  // rows of a thread
 };
 
-// The pages of a thread's rows of a step.
+// The physical pages of a thread's rows of a step.
 template <class Shape>
 struct RowPagesOf {
   using Share = RowShareOf<Shape>;
 
   int page[Share::kRows];
 
-  // Looks up the rows of the step that starts at `token`. Rows outside `range` get page 0.
+  // Looks up the pages of the step that starts at `token`. Rows outside `range` get page 0.
   template <class Range>
   __device__ static RowPagesOf look_up(GlobalAddress entries, int token, const Range& range) {
     RowPagesOf pages;

@@ -3,22 +3,22 @@
 // Copies slices of paged K or V to shared memory with cp.async.
 //
 // Shape: kElementBytes, kSlice, kPageSize, kSlidingWindow
-//        kGroupThreads   the threads that copy a slice together
+//        kGroupThreads   threads that copy a slice together
 #include <cubinet/async_copy.cuh>
 #include <cubinet/paged/slice_pages.cuh>
 #include <cubinet/swizzle.cuh>
 
 namespace cubinet::paged {
 
-// The slices of one of K and V: `kTable` is its page table in SlicePages. Holds this thread's part
-// of the addresses.
+// Copies the slices of K or of V. `kTable` is the index of its page table in SlicePages. Holds this
+// thread's part of the addresses.
 template <class Shape, int kRowBytes, int kTable, class Layout = SwizzledRows<kRowBytes>>
 class SliceCopyOf {
  public:
   using Range = TokenRange<Shape::kSlidingWindow>;
   using SlicePages = SlicePagesOf<Shape>;
 
-  // `thread` is a number below kGroupThreads.
+  // `thread` is the index of the thread in its group, below kGroupThreads.
   __device__ SliceCopyOf(GlobalAddress base, PageStrides strides, int head, int thread)
       : base_(base + kElementBytes * (head * strides.head + thread / kChunks * strides.token) +
               thread % kChunks * 16),
@@ -27,7 +27,8 @@ class SliceCopyOf {
         row_(thread / kChunks),
         target_(Layout::place(row_, thread % kChunks)) {}
 
-  // For loops that have few registers, in which the compiler would compute these for every slice.
+  // Keeps the addresses in registers, for loops with few registers in which the compiler would
+  // compute them again for every slice.
   __device__ void keep_in_registers() {
     keep_in_register(base_);
     keep_in_register(target_);
@@ -35,8 +36,8 @@ class SliceCopyOf {
 
   // Copies the slice that starts at `token`. Tokens outside `range` become zeros and are not read:
   // unused pages and the rest of a page may hold anything, and NaN in V would make 0 * NaN = NaN in
-  // P V. `kAtOnce` copies are unrolled: all of them in the loop over KV, fewer where unrolling
-  // would cost more compile time than it saves.
+  // P V. `kAtOnce` copies are unrolled: all copies in the loop over KV, fewer if unrolling would
+  // cost more compile time than it saves run time.
   template <int kAtOnce>
   __device__ void copy(SharedAddress slice, int token, const SlicePages& pages, const Range& range) const {
     if (Shape::kGroupThreads > kRowsPerIteration * kChunks && row_ >= kSlice) return;
@@ -62,10 +63,10 @@ class SliceCopyOf {
   __device__ void copy_in_page(SharedAddress slice, int token, int page, const Range& range) const {
     GlobalAddress source =
         base_ + static_cast<unsigned>(page) * static_cast<unsigned long long>(page_stride_);
-    // A slice as long as a page starts where one does.
+    // A slice of the size of a page starts at the beginning of a page.
     if constexpr (kPageSize > kSlice)
       source += static_cast<long long>(token & (kPageSize - 1)) * token_stride_;
-    // Relative to the thread's row, so that a copy's own row is a constant.
+    // The range relative to the thread's row, so the row of each copy is a constant.
     Range valid{range.begin - token - row_, range.end - token - row_};
     SharedAddress target = slice + target_;
     constexpr int kPart = minimum(kAtOnce, kIterations);
@@ -85,7 +86,7 @@ class SliceCopyOf {
     }
   }
 
-  // A slice of several pages, which starts where one does.
+  // Copies a slice of several pages, which starts at the beginning of a page.
   __device__ void copy_pages(SharedAddress slice, int token, const SlicePages& pages,
                              const Range& range) const {
     const Range valid{range.begin - token - row_, range.end - token - row_};
@@ -103,7 +104,7 @@ class SliceCopyOf {
     }
   }
 
-  // Returns the address of the same chunk so many rows further.
+  // Returns the address of the same chunk `rows` rows further.
   __device__ static SharedAddress moved(SharedAddress address, int rows) {
     return advanced(address, swizzle_of<Layout::kStep>(rows)) + rows * Layout::kStep;
   }

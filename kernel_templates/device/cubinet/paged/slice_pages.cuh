@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Page look-ups of slices: consecutive tokens that a group of warps processes together.
+// Page look-ups of slices. A slice is consecutive tokens that a group of warps processes together.
 //
-// Shape: kSlice        tokens of a slice; slices start at multiples of it, so each lies in one page
-// or
-//                      starts at the beginning of its first page
+// Shape: kSlice        tokens of a slice; slices start at multiples of it, so each is contained in
+//                      one page or starts at the beginning of its first page
 //        kPageSize, kSeparatePageTables, kSlidingWindow
 //        kWarpsKv      groups of warps, which process the slices of a work item in turn
 #include <cubinet/math.cuh>
@@ -13,17 +12,18 @@
 
 namespace cubinet::paged {
 
-// The physical pages of one slice, by the page table of K (or of K and V), then by that of V.
+// The physical pages of one slice: those of K (or of K and V), then those of V if it has its own
+// page table.
 template <class Shape>
 struct SlicePagesOf {
   static constexpr int kTables = Shape::kSeparatePageTables ? 2 : 1;
   static constexpr int kPages = maximum(Shape::kSlice / Shape::kPageSize, 1);
   static_assert(Shape::kPageSize % Shape::kSlice == 0 || Shape::kSlice % Shape::kPageSize == 0,
-                "a slice consists of whole pages or lies in one");
+                "a slice consists of whole pages or is inside one");
 
   int page[kTables][kPages];
 
-  // Returns the pages that `lane` holds. All lanes of the warp call this together.
+  // Returns the pages that `lane` holds. All lanes of the warp must call it together.
   __device__ SlicePagesOf of_lane(int lane) const {
     SlicePagesOf other;
 #pragma unroll
@@ -52,11 +52,11 @@ class SliceWalkOf {
         most_(maximum(divide_up(range.end - range.begin, kStep), 0)) {}
 
   __device__ int count() const { return count_; }
-  // Returns the slices of the group that has the most: as many as this group, or one more.
+  // Returns the number of slices of the group that has the most: count(), or one more.
   __device__ int most() const { return most_; }
   __device__ int token(int index) const { return first_ + index * kStep; }
 
-  // Returns page 0 for pages behind the end of the range.
+  // Returns the pages of a slice. Pages after the end of the range are 0.
   __device__ SlicePages pages(int index) const {
     SlicePages pages;
     const GlobalAddress entry = table_ + 4ull * static_cast<unsigned>(token(index) / Shape::kPageSize);

@@ -8,12 +8,12 @@ namespace cubinet::paged {
 struct alignas(kTensorMapBytes) TensorMap {
   unsigned char bytes[kTensorMapBytes];
 };
-// One tensor map for each SM; no device has 512. A template, so that kernels that use none hold
-// none.
+// The tensor maps, one for each SM; no device has 512 SMs. It is a template, so kernels that use
+// none contain none.
 template <int kCount>
 __device__ TensorMap tensor_maps[kCount];
 
-// Returns the address of this CTA's tensor map. REQUIRES: each CTA has an SM for itself.
+// Returns the address of this CTA's tensor map. REQUIRES: each CTA has an SM to itself.
 __device__ inline GlobalAddress own_tensor_map() {
   constexpr int kCount = 512;
   unsigned sm;
