@@ -155,11 +155,13 @@ TEST_CASE("prebuild with a home that cannot be written warns once with the reaso
   CHECK(result.status == 0);
   CHECK(warnings_in(result.err) == 1);
   CHECK(contains(result.err, "cannot be written: Read-only file system"));
-  REQUIRE(result.json()["results"].size() == 4);
-  for (const auto& kernel : result.json()["results"])
+  const auto results = result.json()["results"];
+  REQUIRE(results.size() == 4);
+  for (const auto& kernel : results)
     CHECK(kernel["kept"] == false);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].empty());
-  for (const auto& kernel : prebuild(sandbox, {"--json"}).json()["results"])
+  const auto kept = prebuild(sandbox, {"--json"}).json()["results"];
+  for (const auto& kernel : kept)
     CHECK(kernel["kept"] == true);
 }
 
