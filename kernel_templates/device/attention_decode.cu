@@ -29,8 +29,9 @@
 }
 */
 // Grid: parameters.blocks * heads_kv CTAs. Each CTA processes an equal share of the KV of all
-// sequences, one work item after the other. The last CTA to finish a shared tile combines its
-// partial results. Without counters the template attention_combine does this.
+// sequences, one work item after the other. If several CTAs process parts of the KV of one tile
+// (split-KV), each writes its partial results to global memory, and the last one to finish combines
+// them. If the launch has no counters, a separate kernel (attention_combine) combines them.
 //
 // A CTA has kWarpsKv groups of kWarpsQ warps. The groups process different slices of 16 or 32
 // tokens. The warps of a group share its slices and process different rows. Each group has its own
@@ -72,8 +73,8 @@ __device__ inline WorkItem reload_item(const WorkItem& item, SharedAddress q_sha
 }
 static_assert(kRowTiles == 1 || sizeof(WorkItem) <= Shape::kItemBytes, "the item fits its memory");
 
-// The scales of a lane's two rows, `row` and `row + 8`. They bound the logits (soft cap) and
-// convert them to base 2.
+// The scales of a lane's two rows, `row` and `row + 8`. They are used to apply the soft cap and to
+// convert the logits to base 2.
 struct RowScales {
   float log2[2];
   SoftCap<soft_cap> cap;
@@ -97,9 +98,9 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
   const QFragments q_fragments(q_warp, lane);
   const Range seen_by_all = Visible::to_all_rows(p, item.sequence, rows);
-  // softmax_scale_log2() compares the scale with 0, so the load has completed before the loop.
-  // Otherwise every slice would wait for the load of the next page number, which uses the same
-  // scoreboard.
+  // softmax_scale_log2() compares the scale with 0, which forces the load of the scale to complete
+  // before the loop. Its first use in the loop would otherwise wait, in every slice, on the
+  // scoreboard that it shares with the load of the next page number.
   const float scale = softmax_scale_log2(p);
   const RowScales kept(p, scale, q_shared, first_row + lane / 4);
   for (int i = 0; i < stream.count(); ++i) {

@@ -39,12 +39,13 @@
 // attention_decode.
 //
 // A CTA has 8 warps (256 threads). The accumulators of 512 columns do not fit the registers of one
-// warp, so each warp accumulates 64 columns of all rows over all tokens. The warps divide the
-// logits by rows, by tokens and, if there are few rows, by parts of the head dim. They exchange the
-// logits through shared memory. They exchange the softmax weights in the same way; a few adjacent
-// lanes compute the weights of one row. Between two barriers the warps compute the logits of one
-// step, the weights of the step before it, and the product with V of the step before that. Tiles of
-// 64 rows have no shared memory for this exchange: every warp computes all weights for itself.
+// warp, so each warp accumulates 64 columns of all rows over all tokens. The product of Q and K is
+// split among the warps by rows, by tokens and, if there are few rows, along the head dim
+// (split-K). They exchange the logits through shared memory. They exchange the softmax weights in
+// the same way; a few adjacent lanes compute the weights of one row. The loop is a software
+// pipeline of three stages. Between two barriers the warps compute the logits of step i + 2, the
+// softmax weights of step i + 1, and the product with V of step i. Tiles of 64 rows have no shared
+// memory for the weights: every warp computes all of them, and the pipeline has two stages.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention/store_tile.cuh>
@@ -153,8 +154,7 @@ struct LaneRows {
 };
 
 // Returns the factor that converts the logits of a row to base 2. softmax_scale_log2() compares it
-// with 0, so the load has completed before the loop. Otherwise every step would wait for the load
-// of the next page number, which uses the same scoreboard.
+// with 0, which forces its load to complete before the loop (see attention_decode).
 __device__ inline float scale_of_row(const AttentionDecodeParameters& p, SharedAddress scales, int row) {
   const float scale = softmax_scale_log2(p);
   if constexpr (kConvertsKv) return scale * kE4m3Scale * load_shared_float(scales + 4 * row);

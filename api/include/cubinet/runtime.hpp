@@ -27,7 +27,7 @@ class Compiler;  // jit/compiler.hpp: NVRTC, private
 
 // One request and its outcome, as passed to the observer. Times are in seconds.
 struct KernelEvent {
-  KernelSpec spec;  // Complete. If it could not be completed, as requested.
+  KernelSpec spec;  // the completed specification, or the requested one if completion failed
   std::optional<SmTarget> target;
   ImageKind kind = ImageKind::cubin;
   KernelKey key;
@@ -44,26 +44,27 @@ struct KernelEvent {
 enum class CompilePolicy { on_miss, never };
 
 struct RuntimeOptions {
-  // The stores that are searched, and where builds are kept: homes, bundles, or your own
-  // (store.hpp). Memory is searched before all of them. Builds are kept in the first store that
-  // accepts them. Several Runtimes may share a store.
+  // The stores: homes, bundles, or your own (store.hpp). Every Runtime also has a memory store,
+  // which is searched first. All stores are queried, and the judge ranks their builds
+  // (docs/stores.md). A new build goes to the first writable store of this list, or to memory if
+  // there is none or publishing fails. Several Runtimes may share a store.
   std::vector<std::shared_ptr<Store>> stores;
   TemplateCatalog templates;  // empty: the built-in ones
   CompilePolicy compile = CompilePolicy::on_miss;
-  // For requests with a device. A request for an exact target is not subject to it.
+  // Applies to requests for a device. Requests for an exact target (cubin()) ignore it.
   TargetPolicy targets;
   CompilerSearch compiler;
   CompileOptions compile_options;
   std::optional<std::string> driver_library;  // nullopt: libcuda.so.1 (loader/driver.hpp)
   LogSink log;
-  // Called once per process-cache miss and once per failed request, on the requesting thread, with
-  // no lock held, so it may call the Runtime. Requests that waited for another thread count as
+  // Called once for each request that misses the process cache or fails, on the requesting thread,
+  // with no lock held, so it may call the Runtime. Requests that waited for another thread count as
   // process hits. Not called in a forked child. Must not throw.
   Callback<void(const KernelEvent&)> observer;
 };
 
-// A complete, checked specification. `Runtime::resolve` prepares it once for many requests.
-// Immutable for the caller; belongs to the Runtime that prepared it.
+// A complete, checked specification. `Runtime::resolve` makes it once for many requests.
+// Immutable for the caller. Usable only with the Runtime that resolved it.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -74,15 +75,15 @@ class Kernel {
   Kernel() = default;
 };
 
-// Finds any kernel by specification: in the process cache, in the stores, else compiles, keeps and
-// loads it. Runtimes are independent: two of them share only the stores that both were given.
-// Thread-safe. Functions stay valid after the Runtime is destroyed.
+// Looks a kernel up in the process cache, then in the stores. If neither has it, compiles it, keeps
+// it and loads it. Runtimes are independent: two of them share only the stores that both were
+// given. Thread-safe. Functions stay valid after the Runtime is destroyed.
 //
 // After fork, every call of the parent's Runtime returns unsupported in the child. The child may
-// create a Runtime with stores that it opens. That Runtime finds existing builds. Compiling returns
-// unavailable if another thread of the parent was inside NVRTC during the fork (NVRTC's locks stay
-// locked), and so does a device if the parent used CUDA. Nothing hangs. Start workers that compile
-// with exec (spawn).
+// create a Runtime with stores that it opens. That Runtime finds existing builds. Its compilations
+// return unavailable if another thread of the parent was inside NVRTC during the fork, because
+// NVRTC's locks stay locked. Its requests for a device return unavailable if the parent had
+// initialised CUDA. Nothing hangs. Start workers that compile with exec (spawn).
 class Runtime {
  public:
   struct Counters {
@@ -97,8 +98,8 @@ class Runtime {
     // Requests for a kernel (function, cubin) that returned an error other than a miss.
     std::uint64_t failures = 0;
     std::uint64_t bytes_loaded = 0;
-    // One for each of Runtime::stores(), in their order. A store that is queried and never used is
-    // useless.
+    // One for each of Runtime::stores(), in their order. A store with many `asked` and no `used`
+    // only adds latency.
     std::vector<StoreUses> stores;
   };
 
@@ -107,41 +108,45 @@ class Runtime {
   static Result<std::shared_ptr<Runtime>> create(RuntimeOptions options);
   virtual ~Runtime() = default;
 
-  // Checks a specification once, against its template if one of its name is known. Otherwise it
-  // names a kernel in a store, and may leave out parameters as long as exactly one kernel matches.
-  // Equal complete specifications give the same object. Returns invalid_argument for values that a
-  // template rejects, or if several kernels match, with the parameters that differ. Returns
-  // not_found if there is neither a template nor a kernel.
+  // Checks a specification once. If a template has its name, the specification must meet that
+  // template. Otherwise it selects an existing kernel of a store, and parameters may be left out as
+  // long as exactly one kernel matches. Equal complete specifications give the same object. Returns
+  // invalid_argument for values that a template rejects, or if several kernels match, with the
+  // parameters that differ. Returns not_found if there is neither a template nor a kernel.
   virtual Result<std::shared_ptr<const Kernel>> resolve(const KernelSpec& spec) = 0;
-  // Prepares the kernels of a source without a declaration. They are compiled, kept and found like
-  // those of templates. The caller's launches set block and shared memory. Returns an error
-  // (invalid_argument) for an invalid source.
+  // Resolves the kernels of a plain CUDA source, which has no cubinet-template comment. They are
+  // compiled, kept and found like those of templates. Each launch must state block size and dynamic
+  // shared memory (LaunchConfig). Returns an error (invalid_argument) for an invalid source.
   virtual Result<std::shared_ptr<const Kernel>> resolve(const SourceProgram& program) = 0;
-  // Prepares the kernels of the caller's cubin, PTX or fatbinary under a name. They are identified
+  // Resolves the kernels of the caller's cubin, PTX or fatbinary under a name. They are identified
   // by their bytes, kept with the other builds unless they exist already, and found again by name
   // or key. Each image of a fatbinary is a build for its target. Other bytes under the same name
-  // are another kernel. The caller's launches set block and shared memory. Functions are named by
-  // their symbols. Returns corruption, invalid_argument or unsupported if the bytes are not a
-  // loadable CUDA image.
+  // are another kernel. Each launch must state block size and dynamic shared memory (LaunchConfig).
+  // Functions are named by their symbols. Returns corruption, invalid_argument or unsupported if
+  // the bytes are not a loadable CUDA image.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view name, ByteView image) = 0;
-  // Prepares a kernel in a store by its key, for any target, or by the name of one of its functions
-  // or of its image. "@" and the beginning of a pin may follow. Returns an error (invalid_argument)
-  // that lists the kernels if several match.
+  // Resolves a stored kernel. The argument is the key of any of its builds, the name of one of its
+  // functions, or the name of its image. "@" and the beginning of a pin may follow a name. Returns
+  // an error (invalid_argument) that lists the kernels if several match.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view key_or_name) = 0;
 
   // Returns the function to launch on a device. An empty `entry_point` means the kernel's first.
-  // With compile = never, or without a template, a miss is not_found and lists the lookups.
+  // With compile = never, or without a template, a miss returns not_found; the message lists the
+  // targets that were looked for. Returns unavailable if the kernel has to be compiled and NVRTC is
+  // missing. May block while another thread or process builds the kernel, and on files, servers,
+  // NVRTC and the driver.
   virtual Result<Function> function(const KernelSpec& spec, int device,
                                     std::string_view entry_point = {}) = 0;
-  // Does the same for a prepared kernel: the path for every launch. A hit does not allocate and
+  // Does the same for a resolved kernel: the path for every launch. A hit does not allocate and
   // does not wait for builds or loads of other threads. It does not check whether the build is
   // still current (see release()). Returns an error (invalid_argument) for a kernel that another
-  // Runtime prepared.
+  // Runtime resolved.
   virtual Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point = {}) = 0;
 
   // Returns the verified image for one exact target, without a device: from a store, or compiled
-  // and kept. Returns nullopt if no build exists and compiling is disabled or impossible. PTX is
-  // requested only here, to prebuild it; function() finds it in the stores.
+  // and kept. Returns nullopt if no build exists and compile = never or the kernel has no template.
+  // Returns unavailable if NVRTC is missing. Only this function compiles to PTX; function() uses
+  // PTX that a store has.
   virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target,
                                                   ImageKind kind = ImageKind::cubin) = 0;
 
@@ -149,13 +154,14 @@ class Runtime {
   // the stores. Needs no driver. Compiles and loads nothing. Returns an error (invalid_argument)
   // for a kernel that another Runtime prepared.
   virtual Result<KernelExplanation> explain(const Kernel& kernel, ComputeCapability device) = 0;
-  // Returns the rows of the attention kernels that function() would find for a device of this
-  // capability, without kernels that are not compiled yet. The list is complete: a store that fails
-  // is an error.
+  // Returns the rows of the attention kernels that exist and that function() would choose for a
+  // device of this capability. The list is complete: a store that fails is an error.
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
-  // Returns whether function() would use this build now. Stale and foreign builds are never used.
-  // Sets only `record`, `status` and `verdict`, because no device is given. Returns an error if
-  // the status cannot be determined, for example because a header cannot be read.
+  // Returns whether function() would use this build now. A build is stale if its sources, headers,
+  // options or compiler have changed, and foreign if its template has another interface version.
+  // Neither is ever used. Sets only `record`, `status` and `verdict`, because no device is given.
+  // Returns an error if the status cannot be determined, for example because a header cannot be
+  // read.
   virtual Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) = 0;
 
   // Removes the functions of a kernel on a device from the process cache, so that the next request

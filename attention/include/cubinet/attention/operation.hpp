@@ -35,10 +35,10 @@ struct DeviceRows;         // kernel_explanation.hpp
 // Selects the first backend that serves the problem.
 inline constexpr std::string_view kAutomaticBackend = "auto";
 
-// The kernels that plans may use, and the measurements of them. Rows are grouped by implementation,
-// and published rows also by the pin of the metadata that lists them, so rows of two versions of a
-// package never compete. Each table is indexed for one device. A plain value whose copies share the
-// rows.
+// The kernels that plans may use, and the measurements of them. Each implementation has one table
+// of rows. Published kernels have one table for each version of their package (its pin), so kernels
+// of two versions are never compared. Each table is indexed for one device. A plain value whose
+// copies share the rows.
 class AvailableKernels {
  public:
   AvailableKernels() = default;  // no kernels, for any device
@@ -48,13 +48,14 @@ class AvailableKernels {
   static AvailableKernels create(const DeviceRows& found, ComputeCapability device,
                                  std::string_view device_name = {});
 
-  // Returns the tables of an implementation, the one pinned last first. There is at least one; it
-  // is empty if the implementation has no rows. Valid as long as a copy of this object lives.
+  // Returns the tables of an implementation, the most recently pinned one first. There is at least
+  // one; it is empty if the implementation has no rows. Valid as long as a copy of this object
+  // lives.
   std::span<const std::shared_ptr<const KernelIndex>> tables(std::string_view implementation) const;
   const KernelIndex& of(std::string_view implementation) const { return *tables(implementation).front(); }
   std::optional<ComputeCapability> device() const { return device_; }  // nullopt: any
 
-  // Replaces the measurements, for example with those of the rank that has tuned.
+  // Replaces the measurements, for example with those that another rank has measured.
   void use_tuning(TuningTable tuning, std::string_view device_name);
   const TuningTable& tuning() const { return *tuning_; }
   const std::string& device_name() const { return device_name_; }
@@ -79,18 +80,19 @@ struct PlanOptions {
 
   std::string backend{kAutomaticBackend};
   // If true, a backend declines if its plan cannot be launched. If false, it also returns such a
-  // plan, which names and sizes the kernel.
+  // plan, which only states the kernel, the grid and the workspace.
   bool launches = true;
   // If true, kernels that do not exist yet may be compiled. If false, a plan names an existing row,
   // and binding it compiles nothing.
   bool may_compile = true;
-  // If true, every row that a rule names is assumed to exist and no row is read.
+  // If true, every kernel that the selection rules name is assumed to exist, and the kernel table
+  // is not read.
   bool assumes_all_kernels = false;
   // If true, the operation's first kernel may start before its predecessor in the stream ends
   // (programmatic dependent launch, 9.0 and up). It waits before it reads anything. Later kernels
   // of the plan may always start early, and do if that is faster.
   bool starts_early = false;
-  // If true, plans and declines carry an explanation for people and the nearest rows.
+  // If true, plans and refusals contain a readable explanation and the nearest rows.
   bool explains = false;
   TargetPolicy targets = {};
   // Forces the attention kernel. Must be a complete specification, as in `PlanStep::kernel`.
@@ -106,7 +108,7 @@ struct PlanOptions {
   // model and the order of the backends, unless `kernel`, `splits` or `split_tokens` is set.
   bool uses_tuning = true;
   std::shared_ptr<const CostModel> costs = nullptr;  // null: default_cost_model()
-  // An upper bound on what a plan counts on. bind fills it.
+  // Measured occupancies, which a plan does not exceed. bind() sets them when it plans once more.
   std::vector<MeasuredOccupancy> occupancy = {};
 };
 
@@ -122,9 +124,9 @@ struct PlanRequest {
   std::optional<std::uint32_t> occupancy_of(const KernelRequest& kernel) const;
 };
 
-// The device memory that a run needs besides its tensors, in bytes. Each buffer is used on one
-// stream at a time and is aligned to kWorkspaceAlignment. AttentionWorkspace allocates both;
-// callers may allocate them instead.
+// The device memory that a run needs besides its tensors, in bytes. It consists of two buffers,
+// counters and scratch. Each is used on one stream at a time and is aligned to kWorkspaceAlignment.
+// AttentionWorkspace allocates both; callers may allocate them instead.
 //
 // Counters must be zero before the first run that uses them. Every run leaves them zero, so they
 // are never cleared again. The scratch buffer keeps nothing between runs.
@@ -158,14 +160,16 @@ struct AttentionTensors {
   // [batch, q_len, heads_q, head_dim_qk]. With ragged_q: [tokens, heads_q, head_dim_qk], whose
   // first stride is ignored.
   DeviceTensor q;
-  // A pool of pages in the problem's order; strides: page, token, head. With separate_qkv: [tokens,
-  // heads_kv, head_dim_qk], one sequence after the other.
+  // The paged KV pool. AttentionProblem states the order of its dimensions; the strides are always
+  // those of page, token and head. With separate_qkv: [tokens, heads_kv, head_dim_qk], one sequence
+  // after the other.
   DeviceTensor k;
   DeviceTensor v;  // like `k`
   DeviceTensor o;  // like `q`, with head_dim_v columns
   // [all tokens, heads_q], fp32, natural logarithm, contiguous. Address 0: not written.
   DeviceTensor lse;
-  // [batch, pages_per_sequence()], int32; stride: that of a sequence. With separate_page_tables:
+  // [batch, pages_per_sequence()], int32: the index in the pool of each page of a sequence. The
+  // stride is the number of entries from one sequence to the next. With separate_page_tables:
   // [batch, 2, pages_per_sequence()], contiguous, first the pages of K, then those of V.
   DeviceTensor page_table;
   // [batch], int32, contiguous. 0 is allowed; a value above kv_len counts as kv_len.
@@ -173,23 +177,25 @@ struct AttentionTensors {
   DeviceTensor sinks;  // [heads_q], fp32, with sinks: the logit of each head
   // [batch, q_len, mask_words()], uint32, contiguous, with a custom mask. With ragged_q: [tokens,
   // mask_words()]. If bit j % 32 of word j / 32 of a query token is set, the token sees query token
-  // j of its sequence. It sees all earlier tokens within the window.
+  // j of its sequence. Tokens before the query tokens are visible within the window.
   DeviceTensor mask;
   // [batch + 1], int32: the first token of each sequence in Q, and in K and V. The last entry is
   // the number of tokens. Required if AttentionPlan::TensorRules::reads_offsets is true.
   DeviceTensor q_offsets;
   DeviceTensor kv_offsets;
-  // A scale for each 16 elements of K, V (e2m1; dimensions: page, head, tokens and columns) and O.
+  // Block scales, one for 16 elements. Those of K and V (e2m1) have the dimensions page, head, and
+  // tokens with columns.
   DeviceTensor k_block_scales;
   DeviceTensor v_block_scales;
   DeviceTensor o_block_scales;
-  DeviceTensor softmax_scale;  // One fp32, times log2(e). With scales_on_device.
-  DeviceTensor output_scale;   // One fp32. With scales_on_device.
+  DeviceTensor softmax_scale;  // one fp32, already multiplied by log2(e); required if scales_on_device
+  DeviceTensor output_scale;   // one fp32; required if scales_on_device
   DeviceTensor scratch;        // WorkspaceSizes::scratch_bytes
   DeviceTensor counters;       // WorkspaceSizes::counter_bytes
-  // The new rows, with AttentionProblem::append: of its data type, [batch, q_len, heads, head dim],
-  // laid out like `q`. `q`, `k` and `v` are then written. `new_q` is needed if appends_q() and may
-  // be `q` itself. The three may be parts of one tensor, selected by strides.
+  // The new Q, K and V, required if AttentionProblem::append is set: of the data type that it
+  // states, [batch, q_len, heads, head dim], laid out like `q`. `q`, `k` and `v` are then written.
+  // `new_q` is needed if appends_q() and may be `q` itself. The three may be parts of one tensor,
+  // selected by strides.
   DeviceTensor new_q;
   DeviceTensor new_k;
   DeviceTensor new_v;
@@ -215,9 +221,9 @@ class ArgumentWriter {
   virtual std::size_t size() const = 0;  // bytes, at most kMaximumArgumentBytes
   // Writes the part that does not depend on the tensors. Called once, when the plan is bound.
   virtual void prepare(std::span<std::byte> argument) const = 0;
-  // Writes the rest over the result of prepare(). Called at every run. If the argument has tensor
-  // maps, it is called only if the tensors differ from those of cached arguments, so the result
-  // must depend on the tensors alone. Must neither allocate nor block.
+  // Writes the rest over the result of prepare(). Called at every run. Arguments with tensor maps
+  // are cached by their tensors, and a hit does not call it. The result must therefore depend on
+  // the tensors alone. Must neither allocate nor block.
   virtual void write(const AttentionTensors& tensors, std::span<std::byte> argument) const = 0;
   // Fills in the tensor maps of the argument and returns their number. Called whenever write() is.
   virtual std::size_t tensor_maps(const AttentionTensors& /*tensors*/,
@@ -230,9 +236,9 @@ inline constexpr std::size_t kMaximumArgumentBytes = 4096;  // CUDA's limit befo
 // One launch. The steps of a plan run in order on one stream.
 struct PlanStep {
   KernelRequest kernel;
-  std::string entry_point;  // the entry point of a specification
+  std::string entry_point;  // the function of the kernel that is launched
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
-  std::uint32_t cluster_x = 1;     // blocks of a cluster in x, spread over SMs
+  std::uint32_t cluster_x = 1;     // size of a cluster in x; launched with the spread scheduling policy
   std::uint32_t threads = 0;       // threads of a block
   std::uint32_t shared_bytes = 0;  // dynamic shared memory of a block
   bool starts_early = false;       // PlanOptions::starts_early
@@ -260,8 +266,8 @@ struct AttentionPlan {
     bool reads_offsets = false;   // if true, q_offsets is required; in prefill, kv_offsets too
     bool contiguous_o = false;    // if true, O must be contiguous
     bool lse_as_planned = false;  // if true, the LSE is written only if the problem requests it
-    // If true, the kernel counts pages, and entries between two rows of the page table, in an
-    // int32.
+    // If true, the kernel indexes with int32: the number of pages and the stride of the page table
+    // must be below 2^31.
     bool counts_in_31_bits = false;
     // Tokens of K and V that are read as one row. If above 1, the tokens of a KV head must be
     // contiguous in a page.
@@ -297,7 +303,7 @@ struct AttentionPlan {
   std::uint32_t passes = 1;
   // The reasons of the choice. Filled if the request asks for an explanation.
   std::vector<std::string> trace;
-  // The reason why the plan can only be chosen and sized. Empty: it can be launched.
+  // The reason why the plan cannot be launched. Empty if it can.
   std::string not_launchable;
 
   bool launchable() const { return not_launchable.empty(); }
@@ -322,9 +328,10 @@ class BoundAttention {
   //
   // The Runtime chooses builds by its own RuntimeOptions::targets. Returns invalid_argument if the
   // loaded build has another target than the plan's row, or a target that PlanOptions::targets
-  // refuses. The row of a kernel that is not compiled yet forecasts the target: another one is
-  // accepted if PlanOptions::targets is the default or equals the Runtime's policy, and plan()
-  // names the loaded one. Returns not_found if the plan may not compile and no build exists.
+  // refuses. If the kernel was not compiled when the plan was made, the target of the row is a
+  // forecast. A build for another target is then accepted if PlanOptions::targets is the default or
+  // equals the Runtime's policy, and plan() states the loaded target. Returns not_found if the plan
+  // may not compile and no build exists.
   static Result<BoundAttention> bind(Runtime& runtime, const AttentionPlan& plan, int device);
 
   const AttentionPlan& plan() const;
@@ -349,8 +356,7 @@ class BoundAttention {
   struct Binding;
   explicit BoundAttention(std::shared_ptr<const Binding> binding) : binding_(std::move(binding)) {}
   static Result<BoundAttention> load(Runtime& runtime, const AttentionPlan& plan, int device);
-  // Returns the occupancy of the steps whose plan counts on more than the driver reports. Empty:
-  // there are none.
+  // Returns the driver's occupancy of each step for which it is below PlanStep::counts_on.
   Result<std::vector<PlanOptions::MeasuredOccupancy>> shortfalls() const;
 
   std::shared_ptr<const Binding> binding_;

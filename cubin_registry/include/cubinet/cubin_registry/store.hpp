@@ -59,26 +59,26 @@ class Store {
   virtual const StoreDescription& description() const = 0;
   // Returns the bytes received over a network since it was opened.
   virtual std::uint64_t fetched_bytes() const { return 0; }
-  // Returns the location of a build for messages: the store's, or that of the folder that it was
-  // imported from.
+  // Returns a readable location of a build, for messages: the store's, or that of the folder that
+  // it was imported from.
   virtual std::string place_of(const CubinRecord& /*record*/) const { return description().place; }
 
-  // Returns true if a channel is pinned to the bundle of this build. Such a build precedes those of
-  // other bundles. REQUIRES: this store listed the record.
+  // Returns true if a channel is pinned to the bundle of this build. Such builds are preferred to
+  // those of other bundles. REQUIRES: this store listed the record.
   virtual bool prefers(const CubinRecord& /*record*/) const { return false; }
 
   // Returns every build of a kernel, for every target and of every kind, unordered. A miss is an
   // empty list.
   virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
-  // Return every build with this key, and every build that has a function of this name (its symbol
-  // or, for a source, its C++ name) or is of the maker `function` with this name. For callers
-  // without the specification.
+  // Return builds for callers without the specification. find_key() returns every build with this
+  // key. find_function() returns every build that has a function of this name (its symbol or, for a
+  // source, its C++ name), and every image that was added under this name (maker `function`).
   virtual Result<CubinRecords> find_key(KernelKey key) = 0;
   virtual Result<CubinRecords> find_function(std::string_view name) = 0;
   // Returns every build, ordered by maker, name, key, then fingerprint.
   virtual Result<CubinRecords> list() = 0;
-  // Returns the row of every attention kernel: compiled and bundled machine code whose template
-  // declares one, and published kernels. Returns the same object while nothing changes.
+  // Returns the row of every attention kernel: machine code whose template declares a row, and
+  // published kernels. Returns the same object while nothing changes.
   virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
   // Returns the measurements on devices for planning. Empty by default.
   virtual Result<TuningTable> tuning() { return TuningTable(); }
@@ -104,13 +104,13 @@ struct StoreFinding {
     damaged_cubin,
     missing_cubin,
     damaged_record,
-    // The file cannot be read at the moment or by this build, so its content is unknown.
+    // The file cannot be read at present, or by this version of cubinet, so its content is unknown.
     unreadable_file,
     stray_file,
     damaged_index,
     damaged_import,
     damaged_tuning,
-    conflicting_build  // its bytes differ from those of the same existing build
+    conflicting_build  // a build of this identity and fingerprint exists with other bytes
   };
   Kind kind = Kind::damaged_cubin;
   std::string file;  // Relative to the home. Absolute for a bundle or a folder used in place.
@@ -141,21 +141,21 @@ class WritableStore : public Store {
   // identity, kind and fingerprint are interchangeable. A damaged one is replaced, and a bundle's
   // build is replaced by a local build or by that of a newer bundle. If it returns an error, the
   // build is not kept; busy means that the store was locked for more than 10 s. REQUIRES: the
-  // record's digest and size are the image's (checked: invalid_argument), and the record can be
-  // read back.
+  // record's digest and size are the image's (checked: invalid_argument), and the record survives
+  // encoding and decoding.
   virtual Result<void> publish(const Cubin& cubin) = 0;
   // Removes builds, and images that nothing else uses. Returns the number of removed builds. Also
-  // removes other records of the same builds, which would replace them. After an error, the builds
-  // before the failing one are removed.
+  // removes other records of these builds, for example those of imports, because look-ups would
+  // still find them. After an error, the builds before the failing one are removed.
   virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
   // Merges measurements with the existing ones. Concurrent additions are not lost. Returns
   // unsupported if the store keeps no measurements, and invalid_argument, without writing, for a
   // row that could not be read back.
   virtual Result<void> add_tuning(const TuningTable& table);
   // Waits until no other thread or process builds this; returns busy after 10 minutes. The caller
-  // must look in the store again before it builds, because everyone who waited for a finished build
-  // gets the lock. A store without locks returns a lock that excludes nobody. A store whose lock
-  // fails returns an error.
+  // must look in the store again before it builds, because the previous owner of the lock may have
+  // published the build. A store without locks returns a lock that excludes nobody. A store whose
+  // lock fails returns an error.
   virtual Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                             const BuildFingerprint& fingerprint) = 0;
 };
