@@ -75,8 +75,7 @@ Result<Argument> make_argument(const std::shared_ptr<const Device>& device, cons
   }
   for (const nlohmann::json& value : given.at("array"))
     argument.type->put(argument.bytes, value);
-  CUBINET_TRY_ASSIGN(DeviceBuffer buffer, DeviceBuffer::allocate(device, argument.bytes.size()));
-  CUBINET_TRY(buffer.copy_from(argument.bytes));
+  CUBINET_TRY_ASSIGN(DeviceBuffer buffer, DeviceBuffer::copy_of(device, argument.bytes));
   argument.address = buffer.address();
   argument.buffer.push_back(std::move(buffer));
   argument.expected = given.value("expected", std::vector<double>());

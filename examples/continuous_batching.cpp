@@ -52,15 +52,6 @@ cubinet::AttentionProblem problem_of(std::uint32_t batch, std::uint32_t q_len) {
   return problem;
 }
 
-template <class Content>
-Result<DeviceBuffer> upload(const auto& device, const Content& content, cubinet::DeviceTensor& tensor) {
-  const auto bytes = std::as_bytes(std::span(content));
-  CUBINET_TRY_ASSIGN(auto buffer, DeviceBuffer::allocate(device, bytes.size()));
-  CUBINET_TRY(buffer.copy_from(bytes));
-  tensor = {buffer.address(), buffer.size(), {}};
-  return buffer;
-}
-
 Result<void> run(const char* home, const char* cuda) {
   cubinet::SessionOptions options{.home = home};
   if (cuda != nullptr) options.compiler.toolkit_roots = {cuda};
@@ -73,17 +64,25 @@ Result<void> run(const char* home, const char* cuda) {
   Bf16s new_v(kMost * kDrafts * kKvRow), output(kMost * kDrafts * kRow);
   const Bytes pool(kMost * kTokens * kKvRow, std::byte{0x7f});  // NaN until it is written
   const auto angles = cubinet::rope_table(cubinet::rope_frequencies(kHeadDim, 500'000), kTokens);
-  cubinet::AttentionTensors tensors;
-  CUBINET_TRY_ASSIGN(const auto q_memory, upload(device, Bf16s(output.size()), tensors.q));
-  tensors.new_q = tensors.q;  // Q is rotated in place
-  CUBINET_TRY_ASSIGN(const auto new_k_memory, upload(device, Bf16s(new_v.size(), 0x3f80), tensors.new_k));
-  CUBINET_TRY_ASSIGN(const auto new_v_memory, upload(device, new_v, tensors.new_v));
-  CUBINET_TRY_ASSIGN(const auto k_memory, upload(device, pool, tensors.k));
-  CUBINET_TRY_ASSIGN(const auto v_memory, upload(device, pool, tensors.v));
-  CUBINET_TRY_ASSIGN(const auto o_memory, upload(device, output, tensors.o));
-  CUBINET_TRY_ASSIGN(const auto table_memory, upload(device, table, tensors.page_table));
-  CUBINET_TRY_ASSIGN(const auto length_memory, upload(device, lengths, tensors.kv_lengths));
-  CUBINET_TRY_ASSIGN(const auto angle_memory, upload(device, angles, tensors.cos_sin));
+  CUBINET_TRY_ASSIGN(const auto q, DeviceBuffer::copy_of(device, Bf16s(output.size())));
+  CUBINET_TRY_ASSIGN(const auto k, DeviceBuffer::copy_of(device, pool));
+  CUBINET_TRY_ASSIGN(const auto v, DeviceBuffer::copy_of(device, pool));
+  CUBINET_TRY_ASSIGN(const auto o, DeviceBuffer::copy_of(device, output));
+  CUBINET_TRY_ASSIGN(const auto page_table, DeviceBuffer::copy_of(device, table));
+  CUBINET_TRY_ASSIGN(const auto kv_lengths, DeviceBuffer::copy_of(device, lengths));
+  CUBINET_TRY_ASSIGN(const auto added_k, DeviceBuffer::copy_of(device, Bf16s(new_v.size(), 0x3f80)));
+  CUBINET_TRY_ASSIGN(const auto added_v, DeviceBuffer::copy_of(device, new_v));
+  CUBINET_TRY_ASSIGN(const auto cos_sin, DeviceBuffer::copy_of(device, angles));
+  cubinet::AttentionTensors tensors{.q = q,
+                                    .k = k,
+                                    .v = v,
+                                    .o = o,
+                                    .page_table = page_table,
+                                    .kv_lengths = kv_lengths,
+                                    .new_q = q,  // Q is rotated in place
+                                    .new_k = added_k,
+                                    .new_v = added_v,
+                                    .cos_sin = cos_sin};
   CUBINET_TRY_ASSIGN(const auto stream, cubinet::Stream::create(device));
   std::vector<cubinet::BoundAttention> bound;  // a graph needs its launches and their workspace
   std::vector<cubinet::AttentionWorkspace> workspaces;
@@ -122,12 +121,11 @@ Result<void> run(const char* home, const char* cuda) {
         std::fill_n(&new_v[(i * tokens + t) * kKvRow], kKvRow, static_cast<std::uint16_t>(bits >> 16));
       }
     }
-    CUBINET_TRY(new_v_memory.copy_from(std::as_bytes(std::span(new_v))));
-    CUBINET_TRY(table_memory.copy_from(std::as_bytes(std::span(table))));
-    CUBINET_TRY(length_memory.copy_from(std::as_bytes(std::span(lengths))));
+    CUBINET_TRY(added_v.copy_from(new_v));
+    CUBINET_TRY(page_table.copy_from(table));
+    CUBINET_TRY(kv_lengths.copy_from(lengths));
     CUBINET_TRY(graphs.at({std::max<std::size_t>(std::bit_ceil(active.size()), 2), tokens}).launch(stream));
-    CUBINET_TRY(stream.synchronize());
-    CUBINET_TRY(o_memory.copy_to(std::as_writable_bytes(std::span(output))));
+    CUBINET_TRY(o.copy_to(output));
     for (std::size_t i = 0; i < active.size(); ++i) {
       Request& request = active[i];
       float sum = 0;

@@ -40,12 +40,9 @@ cubinet::Result<void> run(const char* home, const char* cuda) {
   const std::vector<float> x(kRows * kHidden, 2.0F);
   const std::vector<float> weight(kHidden, 3.0F);
   std::vector<float> y(x.size());
-  CUBINET_TRY_ASSIGN(auto x_device, cubinet::DeviceBuffer::allocate(device, x.size() * sizeof(float)));
-  CUBINET_TRY_ASSIGN(auto weight_device,
-                     cubinet::DeviceBuffer::allocate(device, weight.size() * sizeof(float)));
-  CUBINET_TRY_ASSIGN(auto y_device, cubinet::DeviceBuffer::allocate(device, y.size() * sizeof(float)));
-  CUBINET_TRY(x_device.copy_from(std::as_bytes(std::span(x))));
-  CUBINET_TRY(weight_device.copy_from(std::as_bytes(std::span(weight))));
+  CUBINET_TRY_ASSIGN(auto x_device, cubinet::DeviceBuffer::copy_of(device, x));
+  CUBINET_TRY_ASSIGN(auto weight_device, cubinet::DeviceBuffer::copy_of(device, weight));
+  CUBINET_TRY_ASSIGN(auto y_device, cubinet::DeviceBuffer::copy_of(device, y));
 
   cubinet::kernel_templates::RmsNormParameters parameters{};
   parameters.x = x_device.address();
@@ -57,7 +54,7 @@ cubinet::Result<void> run(const char* home, const char* cuda) {
   cubinet::LaunchConfig config;
   config.grid = {kRows, 1, 1};
   CUBINET_TRY(function.launch(config, parameters));
-  CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
+  CUBINET_TRY(y_device.copy_to(y));
 
   for (const float value : y) {
     // This form of the comparison rejects NaN.

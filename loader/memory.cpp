@@ -29,6 +29,12 @@ Result<DeviceBuffer> DeviceBuffer::allocate(std::shared_ptr<const Device> device
   return DeviceBuffer(std::move(device), address, bytes, /*owned=*/true);
 }
 
+Result<DeviceBuffer> DeviceBuffer::zeroed(std::shared_ptr<const Device> device, std::size_t bytes) {
+  CUBINET_TRY_ASSIGN(DeviceBuffer buffer, allocate(std::move(device), bytes));
+  CUBINET_TRY(buffer.fill(std::byte{0}));
+  return buffer;
+}
+
 DeviceBuffer DeviceBuffer::borrow(std::shared_ptr<const Device> device, std::uint64_t address,
                                   std::size_t bytes) {
   return DeviceBuffer(std::move(device), address, bytes, /*owned=*/false);
@@ -60,7 +66,7 @@ Result<void> DeviceBuffer::check_range(std::size_t bytes, std::size_t offset) co
                                                 std::to_string(size_)};
 }
 
-Result<void> DeviceBuffer::copy_from(ByteView source, std::size_t offset) const {
+Result<void> DeviceBuffer::write(ByteView source, std::size_t offset) const {
   CUBINET_TRY(check_range(source.size(), offset));
   if (source.empty()) return {};
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
@@ -70,7 +76,7 @@ Result<void> DeviceBuffer::copy_from(ByteView source, std::size_t offset) const 
   return driver.error(result, "cuMemcpyHtoD", "writing " + buffer_text(*device_, source.size()));
 }
 
-Result<void> DeviceBuffer::copy_to(std::span<std::byte> target, std::size_t offset) const {
+Result<void> DeviceBuffer::read(std::span<std::byte> target, std::size_t offset) const {
   CUBINET_TRY(check_range(target.size(), offset));
   if (target.empty()) return {};
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());

@@ -18,11 +18,6 @@ namespace {
 constexpr std::size_t kNewElementBytes = 2;  // bytes of bf16 and fp16, which the append takes
 constexpr std::byte kNanByte{0xff};          // 0xffff and 0xffffffff are NaN in every type of an output
 
-template <class T, class Allocator>
-ByteView bytes_of(const std::vector<T, Allocator>& values) {
-  return std::as_bytes(std::span(values));
-}
-
 std::size_t bytes_of(const ElementBits& elements, DataType type) {
   return elements.size() * bits_of(type) / 8;
 }
@@ -171,15 +166,15 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
     CUBINET_TRY(upload(inputs.k, problem.data_type_k, made.buffers_[k], copy * k_bytes, k_bytes));
     CUBINET_TRY(upload(inputs.v, problem.data_type_v, made.buffers_[v], copy * v_bytes, v_bytes));
   }
-  CUBINET_TRY(made.buffers_[page_tables].copy_from(bytes_of(tables)));
+  CUBINET_TRY(made.buffers_[page_tables].copy_from(tables));
   CUBINET_TRY(made.set_kv_lengths(inputs.kv_lengths));
-  CUBINET_TRY(made.buffers_[sinks].copy_from(bytes_of(inputs.sinks)));
-  CUBINET_TRY(made.buffers_[mask].copy_from(bytes_of(inputs.mask)));
-  CUBINET_TRY(made.buffers_[q_offsets].copy_from(bytes_of(q_offsets_of(problem, inputs))));
+  CUBINET_TRY(made.buffers_[sinks].copy_from(inputs.sinks));
+  CUBINET_TRY(made.buffers_[mask].copy_from(inputs.mask));
+  CUBINET_TRY(made.buffers_[q_offsets].copy_from(q_offsets_of(problem, inputs)));
   const std::vector<float> softmax = {static_cast<float>(problem.scale() * std::numbers::log2e)};
   const std::vector<float> output = {static_cast<float>(problem.output_scale)};
-  CUBINET_TRY(made.buffers_[softmax_scale].copy_from(bytes_of(softmax)));
-  CUBINET_TRY(made.buffers_[output_scale].copy_from(bytes_of(output)));
+  CUBINET_TRY(made.buffers_[softmax_scale].copy_from(softmax));
+  CUBINET_TRY(made.buffers_[output_scale].copy_from(output));
   CUBINET_TRY(made.buffers_[counters].fill(std::byte{0}));
   if (problem.append) CUBINET_TRY(made.upload_append(*problem.append, inputs));
   CUBINET_TRY(made.poison(/*scratch=*/true));
@@ -188,46 +183,43 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
 
 Result<void> TensorBuffers::upload_append(const AttentionProblem::Append& append,
                                           const AttentionInputs& inputs) const {
-  CUBINET_TRY(buffers_[new_q].copy_from(bytes_of(inputs.new_q)));
-  CUBINET_TRY(buffers_[new_k].copy_from(bytes_of(inputs.new_k)));
-  CUBINET_TRY(buffers_[new_v].copy_from(bytes_of(inputs.new_v)));
-  CUBINET_TRY(buffers_[positions].copy_from(bytes_of(inputs.positions)));
-  CUBINET_TRY(buffers_[cos_sin].copy_from(bytes_of(inputs.cos_sin)));
+  CUBINET_TRY(buffers_[new_q].copy_from(inputs.new_q));
+  CUBINET_TRY(buffers_[new_k].copy_from(inputs.new_k));
+  CUBINET_TRY(buffers_[new_v].copy_from(inputs.new_v));
+  CUBINET_TRY(buffers_[positions].copy_from(inputs.positions));
+  CUBINET_TRY(buffers_[cos_sin].copy_from(inputs.cos_sin));
   const std::pair<Tensor, double> scales[] = {
       {q_scale, append.q_scale}, {k_scale, append.k_scale}, {v_scale, append.v_scale}};
   for (const auto& [tensor, scale] : scales)
-    CUBINET_TRY(buffers_[tensor].copy_from(bytes_of(std::vector{static_cast<float>(scale)})));
+    CUBINET_TRY(buffers_[tensor].copy_from(std::vector{static_cast<float>(scale)}));
   return {};
 }
 
 AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
-  const auto whole = [&](Tensor which) {
-    return DeviceTensor{buffers_[which].address(), buffers_[which].size(), {}};
-  };
   AttentionTensors tensors;
-  tensors.q = whole(q);
-  tensors.k = whole(k);
-  tensors.v = whole(buffers_[v].size() == 0 ? k : v);  // one pool in latent attention
-  tensors.o = whole(o);
-  tensors.lse = whole(log_sum_exp);
-  tensors.page_table = whole(page_tables);
-  tensors.kv_lengths = whole(kv_lengths);
-  tensors.sinks = whole(sinks);
-  tensors.mask = whole(mask);
-  tensors.q_offsets = whole(q_offsets);
-  tensors.kv_offsets = whole(kv_offsets);
-  tensors.softmax_scale = whole(softmax_scale);
-  tensors.output_scale = whole(output_scale);
-  tensors.scratch = whole(scratch);
-  tensors.counters = whole(counters);
-  tensors.new_q = whole(new_q);
-  tensors.new_k = whole(new_k);
-  tensors.new_v = whole(new_v);
-  tensors.positions = whole(positions);
-  tensors.cos_sin = whole(cos_sin);
-  tensors.q_scale = whole(q_scale);
-  tensors.k_scale = whole(k_scale);
-  tensors.v_scale = whole(v_scale);
+  tensors.q = buffers_[q];
+  tensors.k = buffers_[k];
+  tensors.v = buffers_[buffers_[v].size() == 0 ? k : v];  // one pool in latent attention
+  tensors.o = buffers_[o];
+  tensors.lse = buffers_[log_sum_exp];
+  tensors.page_table = buffers_[page_tables];
+  tensors.kv_lengths = buffers_[kv_lengths];
+  tensors.sinks = buffers_[sinks];
+  tensors.mask = buffers_[mask];
+  tensors.q_offsets = buffers_[q_offsets];
+  tensors.kv_offsets = buffers_[kv_offsets];
+  tensors.softmax_scale = buffers_[softmax_scale];
+  tensors.output_scale = buffers_[output_scale];
+  tensors.scratch = buffers_[scratch];
+  tensors.counters = buffers_[counters];
+  tensors.new_q = buffers_[new_q];
+  tensors.new_k = buffers_[new_k];
+  tensors.new_v = buffers_[new_v];
+  tensors.positions = buffers_[positions];
+  tensors.cos_sin = buffers_[cos_sin];
+  tensors.q_scale = buffers_[q_scale];
+  tensors.k_scale = buffers_[k_scale];
+  tensors.v_scale = buffers_[v_scale];
   tensors.page_table.bytes /= copies_;
   tensors.page_table.address += copy * tensors.page_table.bytes;
   return tensors;
@@ -247,8 +239,8 @@ Result<void> TensorBuffers::set_kv_lengths(const std::vector<std::int32_t>& leng
     sum += static_cast<std::uint64_t>(lengths[i]);
     offsets[i + 1] = static_cast<std::int32_t>(std::min(sum, kLargestCount));
   }
-  CUBINET_TRY(buffers_[kv_offsets].copy_from(bytes_of(offsets)));
-  return buffers_[kv_lengths].copy_from(bytes_of(lengths));
+  CUBINET_TRY(buffers_[kv_offsets].copy_from(offsets));
+  return buffers_[kv_lengths].copy_from(lengths);
 }
 
 Result<Bytes> TensorBuffers::output() const {
@@ -268,7 +260,7 @@ Result<std::array<Bytes, 3>> TensorBuffers::appended() const {
 
 Result<std::vector<float>> TensorBuffers::lse() const {
   std::vector<float> values(rows_);
-  CUBINET_TRY(buffers_[log_sum_exp].copy_to(std::as_writable_bytes(std::span(values))));
+  CUBINET_TRY(buffers_[log_sum_exp].copy_to(values));
   return values;
 }
 

@@ -55,32 +55,21 @@ struct MergeBuffers {
 
 Result<MergeBuffers> MergeBuffers::create(const std::shared_ptr<const Device>& device,
                                           const AttentionMerge::Problem& problem, const MergeInputs& inputs) {
-  const auto upload = [&](ByteView bytes) -> Result<DeviceBuffer> {
-    CUBINET_TRY_ASSIGN(DeviceBuffer buffer, DeviceBuffer::allocate(device, bytes.size()));
-    CUBINET_TRY(buffer.copy_from(bytes));
-    return buffer;
-  };
-  const auto bytes_of = [](const std::vector<float>& values) { return std::as_bytes(std::span(values)); };
   const std::size_t elements = inputs.first.lse.size() * problem.head_dim;
   // These bytes are NaN in every output type.
   const Bytes poison(elements * bits_of(problem.data_type_o) / 8, std::byte{0xff});
-  CUBINET_TRY_ASSIGN(DeviceBuffer first_o, upload(inputs.first.o));
-  CUBINET_TRY_ASSIGN(DeviceBuffer first_lse, upload(bytes_of(inputs.first.lse)));
-  CUBINET_TRY_ASSIGN(DeviceBuffer second_o, upload(inputs.second.o));
-  CUBINET_TRY_ASSIGN(DeviceBuffer second_lse, upload(bytes_of(inputs.second.lse)));
-  CUBINET_TRY_ASSIGN(DeviceBuffer merged_o, upload(poison));
-  CUBINET_TRY_ASSIGN(DeviceBuffer merged_lse, upload(bytes_of(inputs.first.lse)));
+  CUBINET_TRY_ASSIGN(DeviceBuffer first_o, DeviceBuffer::copy_of(device, inputs.first.o));
+  CUBINET_TRY_ASSIGN(DeviceBuffer first_lse, DeviceBuffer::copy_of(device, inputs.first.lse));
+  CUBINET_TRY_ASSIGN(DeviceBuffer second_o, DeviceBuffer::copy_of(device, inputs.second.o));
+  CUBINET_TRY_ASSIGN(DeviceBuffer second_lse, DeviceBuffer::copy_of(device, inputs.second.lse));
+  CUBINET_TRY_ASSIGN(DeviceBuffer merged_o, DeviceBuffer::copy_of(device, poison));
+  CUBINET_TRY_ASSIGN(DeviceBuffer merged_lse, DeviceBuffer::copy_of(device, inputs.first.lse));
   return MergeBuffers{std::move(first_o),    std::move(first_lse), std::move(second_o),
                       std::move(second_lse), std::move(merged_o),  std::move(merged_lse)};
 }
 
 AttentionMerge::Tensors MergeBuffers::tensors() const {
-  const auto tensor = [](const DeviceBuffer& buffer) {
-    return DeviceTensor{buffer.address(), buffer.size(), {}};
-  };
-  return {{tensor(first_o), tensor(first_lse)},
-          {tensor(second_o), tensor(second_lse)},
-          {tensor(merged_o), tensor(merged_lse)}};
+  return {{first_o, first_lse}, {second_o, second_lse}, {merged_o, merged_lse}};
 }
 
 // Compares the merged result with the definition in double precision.
@@ -89,7 +78,7 @@ Result<AttentionVerdict> judge(const AttentionMerge::Problem& problem, const Mer
   Bytes o(buffers.merged_o.size());
   std::vector<float> lse(inputs.first.lse.size());
   CUBINET_TRY(buffers.merged_o.copy_to(o));
-  CUBINET_TRY(buffers.merged_lse.copy_to(std::as_writable_bytes(std::span(lse))));
+  CUBINET_TRY(buffers.merged_lse.copy_to(lse));
   AttentionVerdict verdict;
   verdict.narrow_output = problem.data_type_o == DataType::e4m3;
   CUBINET_TRY_ASSIGN(verdict.error, compare_merge(problem, inputs, o, lse));

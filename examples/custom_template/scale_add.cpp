@@ -48,16 +48,14 @@ cubinet::Result<void> run(const char* template_file, const char* home, const cha
   std::vector<float> y(kCount, 1.0F);
   CUBINET_TRY_ASSIGN(auto device, runtime->device(0));
   CUBINET_TRY_ASSIGN(auto current, device->make_current());
-  CUBINET_TRY_ASSIGN(auto x_device, cubinet::DeviceBuffer::allocate(device, kCount * sizeof(float)));
-  CUBINET_TRY_ASSIGN(auto y_device, cubinet::DeviceBuffer::allocate(device, kCount * sizeof(float)));
-  CUBINET_TRY(x_device.copy_from(std::as_bytes(std::span(x))));
-  CUBINET_TRY(y_device.copy_from(std::as_bytes(std::span(y))));
+  CUBINET_TRY_ASSIGN(auto x_device, cubinet::DeviceBuffer::copy_of(device, x));
+  CUBINET_TRY_ASSIGN(auto y_device, cubinet::DeviceBuffer::copy_of(device, y));
 
   const ScaleAddParameters parameters{x_device.as<const float>(), y_device.as<float>(), kCount, 3.0F};
   cubinet::LaunchConfig config;
   config.grid = {2, 1, 1};  // 128 threads with 4 elements each: 512 elements per CTA
   CUBINET_TRY(function.launch(config, parameters));
-  CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
+  CUBINET_TRY(y_device.copy_to(y));
   for (const float value : y) {
     // This form of the comparison rejects NaN.
     if (!(std::abs(value - 7.0F) <= 1e-6F))

@@ -44,14 +44,13 @@ std::vector<int> launched(Runtime& runtime, const SourceProgram& program, const 
   REQUIRE(current);
   std::vector<int> values(32);
   std::iota(values.begin(), values.end(), 0);
-  auto buffer = DeviceBuffer::allocate(*device, values.size() * sizeof(int));
+  auto buffer = DeviceBuffer::copy_of(*device, values);
   REQUIRE(buffer);
-  REQUIRE(buffer->copy_from(std::as_bytes(std::span(values))));
   LaunchConfig config;
   config.block = {32, 1, 1};
   const auto done = function->launch(config, buffer->as<int>());
   REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().to_line()));
-  REQUIRE(buffer->copy_to(std::as_writable_bytes(std::span(values))));
+  REQUIRE(buffer->copy_to(values));
   return values;
 }
 

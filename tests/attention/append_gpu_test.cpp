@@ -222,8 +222,7 @@ TEST_CASE("Rows that are parts of one tensor are appended by their strides, and 
     add(inputs.new_v, token, 2 * 128);
   }
   const Bytes bytes = packed_elements(joint, DataType::bf16);
-  const DeviceBuffer memory = ok(DeviceBuffer::allocate(gpu->device(), bytes.size()));
-  ok(memory.copy_from(bytes));
+  const DeviceBuffer memory = ok(DeviceBuffer::copy_of(gpu->device(), bytes));
   const BoundAttention attention = gpu->bind(problem, std::nullopt);
   const TensorBuffers buffers =
       ok(TensorBuffers::create(gpu->device(), problem, inputs, attention.plan().workspace));

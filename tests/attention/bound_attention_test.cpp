@@ -4,10 +4,12 @@
 #include "support/text.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
+#include <cubinet/attention/workspace.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <atomic>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 namespace cubinet {
@@ -83,6 +85,26 @@ TEST_CASE("a plan of the templates launches the kernel, and the combination wher
   without = counted.tensors();
   without.counters = {};
   CHECK(unsplit.run(without, nullptr).error().code == ErrorCode::invalid_argument);
+
+  const AttentionWorkspace workspace = ok(unsplit.make_workspace());
+  without.scratch = {};
+  workspace.attach(without);
+  CHECK(without.scratch.bytes == whole.workspace.scratch_bytes);
+  CHECK(without.counters.bytes == whole.workspace.counter_bytes);
+  ok(unsplit.run(without, nullptr));
+  CHECK(launches().size() == 4);
+}
+
+TEST_CASE("a buffer converts to a contiguous tensor of all its bytes") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const DeviceBuffer buffer = ok(DeviceBuffer::allocate(setting.device, 4096));
+  const AttentionTensors tensors{.k = buffer};
+  CHECK(tensors.k.address == buffer.address());
+  CHECK(tensors.k.bytes == 4096);
+  CHECK(tensors.k.is_contiguous());
+  CHECK(tensors.v.address == 0);
+  static_assert(!std::is_convertible_v<DeviceBuffer, DeviceTensor>);  // nothing would own the memory
 }
 
 TEST_CASE("a decode step launches the append and then attention, which starts early") {

@@ -79,9 +79,7 @@ void check_merge(const Gpu& gpu, const AttentionMerge::Problem& problem, std::ui
   const auto upload_bytes = [&](ByteView bytes) {
     Bytes guarded(bytes.begin(), bytes.end());
     guarded.resize(bytes.size() + kGuard, std::byte{0x5a});
-    DeviceBuffer buffer = ok(DeviceBuffer::allocate(gpu.device, guarded.size()));
-    ok(buffer.copy_from(guarded));
-    return buffer;
+    return ok(DeviceBuffer::copy_of(gpu.device, guarded));
   };
   const auto bytes_of = [](const std::vector<float>& values) { return std::as_bytes(std::span(values)); };
   const DeviceTensor part = layout(problem, tokens, problem.data_type, strided);

@@ -78,14 +78,12 @@ TEST_CASE("all that is measured with lies in the scratch memory, and one that is
   const TuneSetting setting;
   if (setting.stub.missing()) return;
   const DeviceBuffer small = ok(DeviceBuffer::allocate(setting.device, 4096));
-  const DeviceTensor scratch{small.address(), small.size(), {}};
   const auto refused =
-      tune_attention(*setting.runtime, setting.problem, 0, {.scratch = scratch, .budget_seconds = kNoTime});
+      tune_attention(*setting.runtime, setting.problem, 0, {.scratch = small, .budget_seconds = kNoTime});
   CHECK(refused.error().code == ErrorCode::invalid_argument);
   const DeviceBuffer large = ok(DeviceBuffer::allocate(setting.device, 64 << 20));
   const auto before = setting.stub.calls("cuMemAlloc");
-  ok(tune_attention(*setting.runtime, setting.problem, 0,
-                    {.scratch = {large.address(), large.size(), {}}, .budget_seconds = kNoTime}));
+  ok(tune_attention(*setting.runtime, setting.problem, 0, {.scratch = large, .budget_seconds = kNoTime}));
   CHECK(setting.stub.calls("cuMemAlloc") == before);
 }
 

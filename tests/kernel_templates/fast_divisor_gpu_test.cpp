@@ -83,13 +83,6 @@ std::vector<std::int32_t> numerators(std::int64_t divisor) {
   return values;
 }
 
-template <class T>
-DeviceBuffer upload(const std::shared_ptr<const Device>& device, const std::vector<T>& values) {
-  DeviceBuffer buffer = ok(DeviceBuffer::allocate(device, values.size() * sizeof(T)));
-  REQUIRE(buffer.copy_from(std::as_bytes(std::span(values))));
-  return buffer;
-}
-
 TEST_CASE("kernels divide as the host does for many divisors at boundary numerators") {
   TemplateCatalog catalog;
   REQUIRE(catalog.add(ok(KernelTemplate::parse(kDivideTemplate, "divide.cu"))));
@@ -108,10 +101,10 @@ TEST_CASE("kernels divide as the host does for many divisors at boundary numerat
     all.insert(all.end(), some.begin(), some.end());
   }
   const std::size_t count = all.size() / fast.size();
-  const DeviceBuffer device_divisors = upload(device, fast);
-  const DeviceBuffer device_numerators = upload(device, all);
+  const DeviceBuffer device_divisors = ok(DeviceBuffer::copy_of(device, fast));
+  const DeviceBuffer device_numerators = ok(DeviceBuffer::copy_of(device, all));
   std::vector<std::int32_t> results(2 * all.size(), -1);
-  const DeviceBuffer device_results = upload(device, results);
+  const DeviceBuffer device_results = ok(DeviceBuffer::copy_of(device, results));
 
   const Function function = ok(runtime->function(KernelSpec{"divide", {}}, 0, "divide"));
   const auto current = ok(device->make_current());
@@ -123,7 +116,7 @@ TEST_CASE("kernels divide as the host does for many divisors at boundary numerat
                                     device_results.address(), static_cast<int>(count), 0};
   REQUIRE(function.launch(config, parameters));
   REQUIRE(stream.synchronize());
-  REQUIRE(device_results.copy_to(std::as_writable_bytes(std::span(results))));
+  REQUIRE(device_results.copy_to(results));
 
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {

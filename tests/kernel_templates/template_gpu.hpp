@@ -32,10 +32,8 @@ class TemplateGpu {
   TemplateGpu(std::shared_ptr<Runtime> runtime, std::shared_ptr<const Device> device, Stream stream)
       : runtime_(std::move(runtime)), device_(std::move(device)), stream_(std::move(stream)) {}
 
-  DeviceBuffer upload(ByteView bytes) const {
-    DeviceBuffer buffer = ok(DeviceBuffer::allocate(device_, bytes.size()));
-    ok(buffer.copy_from(bytes));
-    return buffer;
+  DeviceBuffer upload(const CopyableRange auto& content) const {
+    return ok(DeviceBuffer::copy_of(device_, content));
   }
   // Launches the kernel that has the template's name, and waits for it.
   template <class Parameters>

@@ -36,16 +36,15 @@ struct GpuTest : DriverUnderTest {
 
 template <class T>
 DeviceBuffer upload(const std::shared_ptr<const Device>& device, const std::vector<T>& values) {
-  auto buffer = DeviceBuffer::allocate(device, values.size() * sizeof(T));
+  auto buffer = DeviceBuffer::copy_of(device, values);
   REQUIRE_MESSAGE(buffer.has_value(), buffer.error().to_line());
-  REQUIRE(buffer->copy_from(std::as_bytes(std::span(values))));
   return *std::move(buffer);
 }
 
 template <class T>
 std::vector<T> download(const DeviceBuffer& buffer, std::size_t count) {
   std::vector<T> values(count);
-  REQUIRE(buffer.copy_to(std::as_writable_bytes(std::span(values))));
+  REQUIRE(buffer.copy_to(values));
   return values;
 }
 

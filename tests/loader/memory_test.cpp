@@ -5,6 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <string>
+#include <vector>
+
 using namespace cubinet;
 using cubinet::test::DriverUnderTest;
 
@@ -28,6 +32,52 @@ TEST_CASE("Bytes that are written to a device come back") {
   CHECK(middle == Bytes(expected.begin() + 545, expected.begin() + 555));
 }
 
+TEST_CASE("Elements of any trivially copyable type are copied to a new buffer and back") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const std::vector<std::int32_t> values = {1, -2, 3, 1 << 30};
+  const auto buffer = DeviceBuffer::copy_of(test.device, values);
+  REQUIRE(buffer);
+  CHECK(buffer->size() == 16);
+  std::vector<std::int32_t> back(4);
+  REQUIRE(buffer->copy_to(back));
+  CHECK(back == values);
+
+  const std::array<std::int32_t, 2> changed = {7, 8};
+  REQUIRE(buffer->copy_from(changed, 8));
+  REQUIRE(buffer->copy_to(std::span(back).last(3), 4));
+  CHECK(back == std::vector<std::int32_t>{1, -2, 7, 8});
+  CHECK(buffer->copy_from(changed, 12).error().message ==
+        "8 bytes at offset 12 are not inside a buffer of 16");
+}
+
+TEST_CASE("A copy of nothing is an empty buffer and a copy without a device is refused") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto buffer = DeviceBuffer::copy_of(test.device, std::vector<float>());
+  REQUIRE(buffer);
+  CHECK(buffer->size() == 0);
+  CHECK(DeviceBuffer::copy_of(nullptr, std::vector{1.0F}).error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("A zeroed buffer holds zeros where other bytes were") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  {
+    const auto used = DeviceBuffer::copy_of(test.device, Bytes(1000, std::byte{0x33}));
+    REQUIRE(used);
+  }
+  const auto buffer = DeviceBuffer::zeroed(test.device, 1000);
+  REQUIRE(buffer);
+  Bytes back(1000, std::byte{0x44});
+  REQUIRE(buffer->copy_to(back));
+  CHECK(back == Bytes(1000));
+}
+
+// Elements that are not trivially copyable, and containers that are not contiguous, do not compile.
+static_assert(CopyableRange<std::span<const double>> && CopyableRange<const std::vector<int>&>);
+static_assert(!CopyableRange<std::vector<std::string>> && !CopyableRange<std::vector<bool>>);
+
 TEST_CASE("Copies beyond a buffer are refused with the numbers") {
   const DriverUnderTest test;
   if (!test.ready) return;
@@ -47,7 +97,7 @@ TEST_CASE("An empty buffer holds nothing and needs nothing") {
   REQUIRE(buffer);
   CHECK(buffer->address() == 0);
   CHECK(buffer->fill(std::byte{1}));
-  CHECK(buffer->copy_from({}));
+  CHECK(buffer->copy_from(Bytes()));
 }
 
 TEST_CASE("Memory that the device does not have is an error that names the size") {

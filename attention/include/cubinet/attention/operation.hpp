@@ -7,6 +7,7 @@
 #include <cubinet/kernel_table/kernel_index.hpp>
 #include <cubinet/kernel_table/tuning_table.hpp>
 #include <cubinet/loader/function.hpp>
+#include <cubinet/loader/memory.hpp>
 #include <cubinet/loader/tensor_map.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/target_policy.hpp>
@@ -150,6 +151,13 @@ struct DeviceTensor {
   std::uint64_t bytes = 0;  // bytes from the address on that belong to the tensor
   std::array<std::int64_t, 3> strides = {0, 0, 0};
 
+  DeviceTensor() = default;
+  DeviceTensor(std::uint64_t begin, std::uint64_t size, std::array<std::int64_t, 3> element_strides = {})
+      : address(begin), bytes(size), strides(element_strides) {}
+  // Refers to the whole buffer as a contiguous tensor. The buffer must outlive all runs with it.
+  DeviceTensor(const DeviceBuffer& buffer) : DeviceTensor(buffer.address(), buffer.size()) {}
+  DeviceTensor(DeviceBuffer&& buffer) = delete;  // a temporary is freed before the run
+
   bool is_contiguous() const { return strides == std::array<std::int64_t, 3>{0, 0, 0}; }
 };
 
@@ -159,52 +167,52 @@ struct DeviceTensor {
 struct AttentionTensors {
   // [batch, q_len, heads_q, head_dim_qk]. With ragged_q: [tokens, heads_q, head_dim_qk], whose
   // first stride is ignored.
-  DeviceTensor q;
+  DeviceTensor q = {};
   // The paged KV pool. AttentionProblem states the order of its dimensions; the strides are always
   // those of page, token and head. With separate_qkv: [tokens, heads_kv, head_dim_qk], one sequence
   // after the other.
-  DeviceTensor k;
-  DeviceTensor v;  // like `k`
-  DeviceTensor o;  // like `q`, with head_dim_v columns
+  DeviceTensor k = {};
+  DeviceTensor v = {};  // like `k`
+  DeviceTensor o = {};  // like `q`, with head_dim_v columns
   // [all tokens, heads_q], fp32, natural logarithm, contiguous. Address 0: not written.
-  DeviceTensor lse;
+  DeviceTensor lse = {};
   // [batch, pages_per_sequence()], int32: the index in the pool of each page of a sequence. The
   // stride is the number of entries from one sequence to the next. With separate_page_tables:
   // [batch, 2, pages_per_sequence()], contiguous, first the pages of K, then those of V.
-  DeviceTensor page_table;
+  DeviceTensor page_table = {};
   // [batch], int32, contiguous. 0 is allowed; a value above kv_len counts as kv_len.
-  DeviceTensor kv_lengths;
-  DeviceTensor sinks;  // [heads_q], fp32, with sinks: the logit of each head
+  DeviceTensor kv_lengths = {};
+  DeviceTensor sinks = {};  // [heads_q], fp32, with sinks: the logit of each head
   // [batch, q_len, mask_words()], uint32, contiguous, with a custom mask. With ragged_q: [tokens,
   // mask_words()]. If bit j % 32 of word j / 32 of a query token is set, the token sees query token
   // j of its sequence. Tokens before the query tokens are visible within the window.
-  DeviceTensor mask;
+  DeviceTensor mask = {};
   // [batch + 1], int32: the first token of each sequence in Q, and in K and V. The last entry is
   // the number of tokens. Required if AttentionPlan::TensorRules::reads_offsets is true.
-  DeviceTensor q_offsets;
-  DeviceTensor kv_offsets;
+  DeviceTensor q_offsets = {};
+  DeviceTensor kv_offsets = {};
   // Block scales, one for 16 elements. Those of K and V (e2m1) have the dimensions page, head, and
   // tokens with columns.
-  DeviceTensor k_block_scales;
-  DeviceTensor v_block_scales;
-  DeviceTensor o_block_scales;
-  DeviceTensor softmax_scale;  // one fp32, already multiplied by log2(e); required if scales_on_device
-  DeviceTensor output_scale;   // one fp32; required if scales_on_device
-  DeviceTensor scratch;        // WorkspaceSizes::scratch_bytes
-  DeviceTensor counters;       // WorkspaceSizes::counter_bytes
+  DeviceTensor k_block_scales = {};
+  DeviceTensor v_block_scales = {};
+  DeviceTensor o_block_scales = {};
+  DeviceTensor softmax_scale = {};  // one fp32, already multiplied by log2(e); required if scales_on_device
+  DeviceTensor output_scale = {};   // one fp32; required if scales_on_device
+  DeviceTensor scratch = {};        // WorkspaceSizes::scratch_bytes
+  DeviceTensor counters = {};       // WorkspaceSizes::counter_bytes
   // The new Q, K and V, required if AttentionProblem::append is set: of the data type that it
   // states, [batch, q_len, heads, head dim], laid out like `q`. `q`, `k` and `v` are then written.
   // `new_q` is needed if appends_q() and may be `q` itself. The three may be parts of one tensor,
   // selected by strides.
-  DeviceTensor new_q;
-  DeviceTensor new_k;
-  DeviceTensor new_v;
-  DeviceTensor positions;  // int32, one for each token in the order of Q. With Append::positions.
+  DeviceTensor new_q = {};
+  DeviceTensor new_k = {};
+  DeviceTensor new_v = {};
+  DeviceTensor positions = {};  // int32, one for each token in the order of Q. With Append::positions.
   // [positions, rope_dim], fp32, contiguous. With Append::rope_dim (rope_table).
-  DeviceTensor cos_sin;
-  DeviceTensor q_scale;  // One fp32 each. With scales_on_device, for tensors stored as e4m3.
-  DeviceTensor k_scale;
-  DeviceTensor v_scale;
+  DeviceTensor cos_sin = {};
+  DeviceTensor q_scale = {};  // One fp32 each. With scales_on_device, for tensors stored as e4m3.
+  DeviceTensor k_scale = {};
+  DeviceTensor v_scale = {};
 };
 
 // A tensor map in a kernel's argument, to be encoded by the driver at `offset`.
