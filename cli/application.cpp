@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <exception>
 #include <filesystem>
 #include <iterator>
@@ -192,6 +193,12 @@ struct CommandLine {
     try {
       root.parse(argc, argv);
     } catch (const CLI::CallForVersion&) {
+      // `channel pin REF --version 3` means --bundle-version. It must not end with status 0.
+      const auto* version = std::find(argv, argv + argc, std::string_view("--version"));
+      if (argv + argc - version > 1 && std::isdigit(static_cast<unsigned char>(*version[1])) != 0)
+        throw CLI::ArgumentMismatch(
+            "--version prints the tool's version and takes no value; the version "
+            "of a bundle is --bundle-version");
       wants_version = true;
     } catch (const CLI::Success&) {
       wants_help = true;

@@ -297,6 +297,13 @@ Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, cons
   PackSink sink(file, bundle.root);
   CUBINET_TRY(sink.restart());
   CUBINET_TRY(ChunkFolder(files, path, bundle.pack).read(server, sink));
+  CUBINET_TRY(file.close());
+  CUBINET_TRY_ASSIGN(const auto pulled, Bundle::open(file.path().string()));
+  CUBINET_TRY_ASSIGN(const VerifyReport report, pulled->verify());
+  if (!report.findings.empty()) {
+    return Error{ErrorCode::corruption, "the pulled bundle is damaged: " + report.findings.front().reason,
+                 "ask its publisher to upload it again, or name another mirror"};
+  }
   // The signatures are written before the bundle, because a policy may refuse a bundle without
   // them.
   for (const BundleSignature& signature : bundle.signatures)

@@ -116,6 +116,7 @@ Result<void> read_blob_to_file(ContentServer& server, const BlobDescriptor& blob
   TemporaryFileSink sink(files, temporary_path_beside(path));
   CUBINET_TRY(sink.restart());
   CUBINET_TRY(server.read_blob(blob, sink));
+  CUBINET_TRY(sink.close());
   return sink.keep(path);
 }
 

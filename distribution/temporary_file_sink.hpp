@@ -28,9 +28,14 @@ class TemporaryFileSink final : public BodySink {
     return {};
   }
   Result<void> write(ByteView bytes) override { return file_->write(bytes); }
-  Result<void> keep(const std::filesystem::path& name) {
+  // Makes the content durable. Nothing can be written afterwards.
+  Result<void> close() {
     CUBINET_TRY(file_->sync());
-    CUBINET_TRY(file_->close());
+    return file_->close();
+  }
+  const std::filesystem::path& path() const { return path_; }
+  // Gives the file its name. REQUIRES: it is closed.
+  Result<void> keep(const std::filesystem::path& name) {
     CUBINET_TRY(files_.rename(path_, name));
     return files_.sync_directory(name.has_parent_path() ? name.parent_path() : ".");
   }

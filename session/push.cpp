@@ -36,6 +36,12 @@ Result<PushResult> push(const SessionOptions& session, const PushOptions& option
                  "name a channel, or only the server"};
   const std::shared_ptr<FileSystem> files = posix_file_system();
   CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(options.bundle, files));
+  CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());
+  if (!report.findings.empty()) {
+    return Error{ErrorCode::corruption,
+                 "'" + options.bundle + "' is damaged and not pushed: " + report.findings.front().reason,
+                 "create the bundle or fetch it again"};
+  }
   BundleUpload upload{options.bundle, bundle->root_bytes().size()};
   CUBINET_TRY_ASSIGN(upload.signatures, read_signatures(*files, options.bundle));
   const BundleOptions& stated = bundle->root().options;

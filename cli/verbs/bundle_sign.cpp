@@ -45,7 +45,7 @@ Result<ExitStatus> sign_bundle(const Context& context, const BundleSignOptions& 
     return context.fail(Error{ErrorCode::corruption,
                               fmt::format("'{}' is damaged and not signed: {}", printable(options.bundle),
                                           printable(report.findings.front().reason)),
-                              "`cubinet bundle verify` tells all of it"},
+                              "`cubinet bundle verify` lists all damage"},
                         ExitStatus::negative);
   }
   const std::string comment = options.comment.empty() ? default_comment(options.bundle) : options.comment;

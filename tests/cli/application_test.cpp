@@ -181,6 +181,12 @@ TEST_CASE("the reference names every option of every verb and no other") {
   }
 }
 
+TEST_CASE("a number after the version option is wrong usage, and the remedy names the option of a bundle") {
+  const ToolResult refused = run_tool({"channel", "pin", "/srv#stable", "--version", "3"});
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("--bundle-version") != std::string::npos);
+}
+
 TEST_CASE("the version is printed before and after every verb") {
   for (const auto& verb : kVerbs) {
     CHECK(run_tool(with(verb, {"--version"})).out == "cubinet 0.1.0\n");

@@ -2,6 +2,8 @@
 #include "served_channel.hpp"
 #include "support/text.hpp"
 
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/base/sha256.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/session/channel_pin.hpp>
 
@@ -43,6 +45,35 @@ TEST_CASE("kernels that the home has are not pulled again") {
   const auto home = ok(Home::open({.path = served.session.home}));
   CHECK(ok(home->list()).size() == 2);
   CHECK(ok(home->downloads().channel(served.reference())).manifest);
+}
+
+TEST_CASE("a whole bundle that is damaged on its server is not written") {
+  const test::ServedChannel served;
+  const PushResult pushed = served.push(7);
+  const auto files = posix_file_system();
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(served.folder / "served" / "blobs")) {
+    if (!entry.is_regular_file() || entry.file_size() < 10'000) continue;
+    // The pack is stored under the digest of its damaged bytes, and the manifest names that digest.
+    Bytes content = ok(files->read(entry.path()));
+    const std::string before = sha256(content).to_hex();
+    content.back() ^= std::byte{1};
+    const std::string after = sha256(content).to_hex();
+    test::write_file(entry.path().parent_path() / after, content);
+    const std::filesystem::path manifest = entry.path().parent_path() / pushed.manifest;
+    std::string text(as_text(ok(files->read(manifest))));
+    text.replace(text.find(before), before.size(), after);
+    const std::string digest = sha256(as_bytes(text)).to_hex();
+    test::write_file(entry.path().parent_path() / digest, as_bytes(text));
+    PullOptions options = served.to_file();
+    options.reference = "file://" + (served.folder / "served").string() + "@sha256:" + digest;
+    const auto refused = pull(served.session, options);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::corruption);
+    CHECK_FALSE(std::filesystem::exists(options.output));
+    return;
+  }
+  FAIL("the server has no pack");
 }
 
 TEST_CASE("a pull for which the bundle has no kernel is empty and changes nothing") {

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "served_channel.hpp"
 
+#include <cubinet/base/file_system.hpp>
+
 #include <nlohmann/json.hpp>
 
 using namespace cubinet;
 using test::ok;
+
+namespace {
+
+// Changes the last byte of the file, which is in a frame.
+void damage(const std::string& path) {
+  Bytes content = ok(posix_file_system()->read(path));
+  content.back() ^= std::byte{1};
+  test::write_file(path, content);
+}
+
+}  // namespace
 
 TEST_CASE("a push takes the signatures beside the bundle and the channel of the bundle") {
   const test::ServedChannel served;
@@ -24,6 +37,17 @@ TEST_CASE("a channel of the reference has priority, and a manifest is refused") 
   const std::string manifest = place + "@sha256:" + std::string(64, 'a');
   CHECK(push(served.session, {file, manifest}).error().code == ErrorCode::invalid_argument);
   CHECK_FALSE(push(served.session, {file + ".absent", place}));
+}
+
+TEST_CASE("a damaged bundle is not pushed") {
+  const test::ServedChannel served;
+  const std::string file = served.bundle(7);
+  damage(file);
+  const auto refused = push(served.session, {file, served.reference()});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::corruption);
+  CHECK(refused.error().message.find("is damaged and not pushed") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(served.folder / "served"));
 }
 
 TEST_CASE("the JSON of a push names the manifest") {
