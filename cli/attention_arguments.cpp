@@ -36,6 +36,20 @@ DataType default_output(DataType q) {
   return bits_of(q) >= 16 ? q : DataType::bf16;
 }
 
+void add_append_arguments(CLI::App& verb, AttentionArguments& arguments) {
+  CLI::Option* const append = verb.add_flag(
+      "--append", arguments.append,
+      "K, V and Q of the query tokens come as new rows: rotated, quantised and put into the cache first");
+  verb.add_option("--rope", arguments.rope,
+                  "with --append, what is rotated together: halves (default), interleaved or none")
+      ->check(CLI::IsMember({"halves", "interleaved", "none"}))
+      ->type_name("PAIRS")
+      ->needs(append);
+  add_integer(verb, "--rope-dim", arguments.rope_dim, 1, kMost,
+              "with --append, columns that are rotated (default: all of Q and K)")
+      ->needs(append);
+}
+
 }  // namespace
 
 void add_operation_argument(CLI::App& verb, AttentionArguments& arguments) {
@@ -94,17 +108,7 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
       ->type_name("X");
   verb.add_option("--output-scale", arguments.output_scale, "Of the output (default: 1)")->type_name("X");
   verb.add_flag("--scales-on-device", arguments.scales_on_device, "All scales are read from the device");
-  CLI::Option* const append = verb.add_flag(
-      "--append", arguments.append,
-      "K, V and Q of the query tokens come as new rows: rotated, quantised and put into the cache first");
-  verb.add_option("--rope", arguments.rope,
-                  "with --append, what is rotated together: halves (default), interleaved or none")
-      ->check(CLI::IsMember({"halves", "interleaved", "none"}))
-      ->type_name("PAIRS")
-      ->needs(append);
-  add_integer(verb, "--rope-dim", arguments.rope_dim, 1, kMost,
-              "with --append, columns that are rotated (default: all of Q and K)")
-      ->needs(append);
+  add_append_arguments(verb, arguments);
 }
 
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments) {

@@ -184,6 +184,148 @@ std::string remedy_of(CURLcode code, const Url& url) {
   return "";
 }
 
+// A list of header lines for libcurl.
+class HeaderLines {
+ public:
+  explicit HeaderLines(const CurlApi& curl) : curl_(curl) {}
+  ~HeaderLines() { curl_.curl_slist_free_all(first_); }
+  HeaderLines(const HeaderLines&) = delete;
+  HeaderLines& operator=(const HeaderLines&) = delete;
+
+  // Returns false if there is no memory.
+  bool append(const HttpHeader& header) {
+    // libcurl sends a header without a value for "Name;", and omits a header for "Name:".
+    const std::string line = header.name + (header.value.empty() ? ";" : ": " + header.value);
+    curl_slist* longer = curl_.curl_slist_append(first_, line.c_str());
+    if (longer != nullptr) first_ = longer;
+    return longer != nullptr;
+  }
+  curl_slist* first() const { return first_; }
+
+ private:
+  const CurlApi& curl_;
+  curl_slist* first_ = nullptr;
+};
+
+// The options of a handle. After the first failure, `status` has its code and no option is set.
+struct CurlOptions {
+  const CurlApi& curl;
+  CURL* handle;
+  CURLcode status;
+
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    if (status == CURLE_OK) status = curl.curl_easy_setopt(handle, option, value);
+  }
+  void set_path(CURLoption option, const std::filesystem::path& path) {
+    if (!path.empty()) set(option, path.c_str());
+  }
+};
+
+// Sets the options that are equal for all requests.
+void set_constants(CurlOptions& options) {
+  options.set(CURLOPT_PATH_AS_IS, 1L);  // a signature covers the path as written
+  options.set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+  options.set(CURLOPT_FOLLOWLOCATION, 0L);
+  options.set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
+  options.set(CURLOPT_NOSIGNAL, 1L);
+  options.set(CURLOPT_HEADEROPT, long{CURLHEADER_SEPARATE});  // proxies receive none of the headers
+  options.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  options.set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  options.set(CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
+}
+
+void set_settings(CurlOptions& options, const HttpSettings& settings, std::chrono::milliseconds time_left) {
+  options.set(CURLOPT_USERAGENT, settings.user_agent.c_str());
+  // These options are set even if they are empty, because libcurl reads unset options from the
+  // environment.
+  options.set(CURLOPT_PROXY, settings.proxy.c_str());
+  options.set(CURLOPT_NOPROXY, settings.no_proxy.c_str());
+  if (!settings.authorities_file.empty() || !settings.authorities_folder.empty()) {
+    const char* none = nullptr;
+    options.set(CURLOPT_CAINFO, settings.authorities_file.empty() ? none : settings.authorities_file.c_str());
+    options.set(CURLOPT_CAPATH,
+                settings.authorities_folder.empty() ? none : settings.authorities_folder.c_str());
+  }
+  options.set_path(CURLOPT_SSLCERT, settings.client_certificate);
+  options.set_path(CURLOPT_SSLKEY, settings.client_key);
+  const auto connect_limit = std::min(settings.connect_limit, time_left);
+  options.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect_limit.count()));
+  options.set(CURLOPT_TIMEOUT_MS, static_cast<long>(time_left.count()));
+  options.set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(settings.least_speed));
+  options.set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(settings.least_speed_time.count()));
+}
+
+void set_callbacks(CurlOptions& options, Transfer& transfer) {
+  options.set(CURLOPT_HEADERFUNCTION, &on_header);
+  options.set(CURLOPT_HEADERDATA, &transfer);
+  options.set(CURLOPT_WRITEFUNCTION, &on_body);
+  options.set(CURLOPT_WRITEDATA, &transfer);
+  options.set(CURLOPT_READFUNCTION, &on_read);
+  options.set(CURLOPT_READDATA, &transfer);
+  options.set(CURLOPT_SEEKFUNCTION, &on_seek);
+  options.set(CURLOPT_SEEKDATA, &transfer);
+  options.set(CURLOPT_XFERINFOFUNCTION, &on_progress);
+  options.set(CURLOPT_XFERINFODATA, &transfer);
+  options.set(CURLOPT_NOPROGRESS, 0L);
+}
+
+void set_method(CurlOptions& options, const HttpRequest& request) {
+  const std::uint64_t body_size = request.body == nullptr ? 0 : request.body->size();
+  switch (request.method) {
+    case HttpMethod::get:
+      options.set(CURLOPT_HTTPGET, 1L);
+      break;
+    case HttpMethod::head:
+      options.set(CURLOPT_NOBODY, 1L);
+      break;
+    case HttpMethod::put:
+      options.set(CURLOPT_UPLOAD, 1L);
+      options.set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body_size));
+      break;
+    case HttpMethod::post:
+      options.set(CURLOPT_POST, 1L);
+      options.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_size));
+      if (body_size == 0) options.set(CURLOPT_POSTFIELDS, "");
+      break;
+  }
+}
+
+// Returns whether the attempt has its response or its failure already.
+bool is_complete(const Transfer& transfer, CURLcode status) {
+  if (transfer.attempt.failure || transfer.has_enough) return true;
+  const HttpResponse& response = transfer.attempt.response;
+  // A refusal is complete with its status: registries announce a body of another length with a 416.
+  if (response.status >= 300 && !transfer.cancelled) return true;
+  return status == CURLE_OK && response.succeeded() && transfer.body.is_whole();
+}
+
+// Stores the failure of an incomplete transfer. `reason` is libcurl's.
+void fail(Transfer& transfer, const Url& url, CURLcode status, const std::string& reason) {
+  const HttpResponse& response = transfer.attempt.response;
+  if (transfer.cancelled) {
+    transfer.fail({ErrorCode::unavailable, url.for_people() + ": the request was cancelled"}, false);
+  } else if (status == CURLE_OK && response.succeeded()) {
+    transfer.fail(
+        {ErrorCode::unavailable, url.for_people() + " sends " + std::to_string(transfer.body.received()) +
+                                     " bytes and ends, before all was sent"},
+        true);
+  } else if (status == CURLE_OK) {
+    transfer.fail({ErrorCode::unavailable,
+                   url.for_people() + " answered with status " + std::to_string(response.status)},
+                  false);
+  } else {
+    transfer.fail(
+        {is_about_trust(status) ? ErrorCode::untrusted : ErrorCode::unavailable,
+         std::string(to_string(transfer.request.method)) + " " + url.for_people() + ": " + printable(reason),
+         remedy_of(status, url),
+         {},
+         static_cast<long>(status)},
+        may_pass_later(status));
+    transfer.attempt.was_sent = !is_about_connecting(status);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HttpConnection>> HttpConnection::open(std::shared_ptr<const CurlApi> curl) {
@@ -204,113 +346,27 @@ HttpAttempt HttpConnection::perform(const HttpSettings& settings, const HttpRequ
   attempt.response.url = url;
   Transfer transfer{settings, request, body, attempt};
   std::array<char, CURL_ERROR_SIZE> words{};
-  curl_slist* lines = nullptr;
-  bool complete = true;
-  for (const HttpHeader& header : headers) {
-    // libcurl sends a header without a value for "Name;", and omits a header for "Name:".
-    const std::string line = header.name + (header.value.empty() ? ";" : ": " + header.value);
-    curl_slist* longer = curl_->curl_slist_append(lines, line.c_str());
-    complete = complete && longer != nullptr;
-    if (longer != nullptr) lines = longer;
-  }
-  CURLcode status = complete ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+  HeaderLines lines(*curl_);
+  const bool complete = std::all_of(headers.begin(), headers.end(),
+                                    [&](const HttpHeader& header) { return lines.append(header); });
   curl_->curl_easy_reset(handle_);
-  const auto set = [&](CURLoption option, auto value) {
-    if (status == CURLE_OK) status = curl_->curl_easy_setopt(handle_, option, value);
-  };
-  const auto set_path = [&](CURLoption option, const std::filesystem::path& path) {
-    if (!path.empty()) set(option, path.c_str());
-  };
-  const std::string text = url.to_string();
-  const std::uint64_t body_size = request.body == nullptr ? 0 : request.body->size();
-  set(CURLOPT_URL, text.c_str());
-  set(CURLOPT_PATH_AS_IS, 1L);  // a signature covers the path as written
-  set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
-  set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_ERRORBUFFER, words.data());
-  set(CURLOPT_HTTPHEADER, lines);
-  set(CURLOPT_HEADEROPT, long{CURLHEADER_SEPARATE});  // proxies receive none of these headers
-  set(CURLOPT_USERAGENT, settings.user_agent.c_str());
-  set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-  set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
-  // These options are set even if they are empty, because libcurl reads unset options from the
-  // environment.
-  set(CURLOPT_PROXY, settings.proxy.c_str());
-  set(CURLOPT_NOPROXY, settings.no_proxy.c_str());
-  set(CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
-  if (!settings.authorities_file.empty() || !settings.authorities_folder.empty()) {
-    const char* none = nullptr;
-    set(CURLOPT_CAINFO, settings.authorities_file.empty() ? none : settings.authorities_file.c_str());
-    set(CURLOPT_CAPATH, settings.authorities_folder.empty() ? none : settings.authorities_folder.c_str());
-  }
-  set_path(CURLOPT_SSLCERT, settings.client_certificate);
-  set_path(CURLOPT_SSLKEY, settings.client_key);
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(std::min(settings.connect_limit, time_left).count()));
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(time_left.count()));
-  set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(settings.least_speed));
-  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(settings.least_speed_time.count()));
-  set(CURLOPT_HEADERFUNCTION, &on_header);
-  set(CURLOPT_HEADERDATA, &transfer);
-  set(CURLOPT_WRITEFUNCTION, &on_body);
-  set(CURLOPT_WRITEDATA, &transfer);
-  set(CURLOPT_READFUNCTION, &on_read);
-  set(CURLOPT_READDATA, &transfer);
-  set(CURLOPT_SEEKFUNCTION, &on_seek);
-  set(CURLOPT_SEEKDATA, &transfer);
-  set(CURLOPT_XFERINFOFUNCTION, &on_progress);
-  set(CURLOPT_XFERINFODATA, &transfer);
-  set(CURLOPT_NOPROGRESS, 0L);
-  switch (request.method) {
-    case HttpMethod::get:
-      set(CURLOPT_HTTPGET, 1L);
-      break;
-    case HttpMethod::head:
-      set(CURLOPT_NOBODY, 1L);
-      break;
-    case HttpMethod::put:
-      set(CURLOPT_UPLOAD, 1L);
-      set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body_size));
-      break;
-    case HttpMethod::post:
-      set(CURLOPT_POST, 1L);
-      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_size));
-      if (body_size == 0) set(CURLOPT_POSTFIELDS, "");
-      break;
-  }
+  CurlOptions options{*curl_, handle_, complete ? CURLE_OK : CURLE_OUT_OF_MEMORY};
+  options.set(CURLOPT_URL, url.to_string().c_str());
+  options.set(CURLOPT_HTTPHEADER, lines.first());
+  options.set(CURLOPT_ERRORBUFFER, words.data());
+  set_constants(options);
+  set_settings(options, settings, time_left);
+  set_callbacks(options, transfer);
+  set_method(options, request);
+  CURLcode status = options.status;
   if (status == CURLE_OK) {
     const BrokenPipeSignal blocked;
     status = curl_->curl_easy_perform(handle_);
   }
-  curl_->curl_slist_free_all(lines);
   // The body has no bytes, or there is no body.
   if (status == CURLE_OK && !transfer.begun) transfer.guarded([&] { return transfer.begin(); });
-  HttpResponse& response = attempt.response;
-  if (attempt.failure || transfer.has_enough) return attempt;
-  // A refusal is complete with its status: registries announce a body of another length with a 416.
-  if (response.status >= 300 && !transfer.cancelled) return attempt;
-  if (status == CURLE_OK && response.succeeded() && body.is_whole()) return attempt;
-  if (transfer.cancelled) {
-    transfer.fail({ErrorCode::unavailable, url.for_people() + ": the request was cancelled"}, false);
-  } else if (status == CURLE_OK && response.succeeded()) {
-    transfer.fail({ErrorCode::unavailable, url.for_people() + " sends " + std::to_string(body.received()) +
-                                               " bytes and ends, before all was sent"},
-                  true);
-  } else if (status == CURLE_OK) {
-    transfer.fail({ErrorCode::unavailable,
-                   url.for_people() + " answered with status " + std::to_string(response.status)},
-                  false);
-  } else {
-    const std::string reason = words[0] != '\0' ? words.data() : curl_->curl_easy_strerror(status);
-    transfer.fail({is_about_trust(status) ? ErrorCode::untrusted : ErrorCode::unavailable,
-                   std::string(to_string(request.method)) + " " + url.for_people() + ": " + printable(reason),
-                   remedy_of(status, url),
-                   {},
-                   static_cast<long>(status)},
-                  may_pass_later(status));
-    attempt.was_sent = !is_about_connecting(status);
-  }
+  if (is_complete(transfer, status)) return attempt;
+  fail(transfer, url, status, words[0] != '\0' ? words.data() : curl_->curl_easy_strerror(status));
   return attempt;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
-#include "code_comparison.hpp"
 #include "describe.hpp"
 #include "output_file.hpp"
 #include "verbs.hpp"
@@ -8,6 +7,7 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/session/code_comparison.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

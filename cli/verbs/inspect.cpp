@@ -123,7 +123,7 @@ Result<ExitStatus> inspect(const Context& context, const InspectOptions& options
   }
   nlohmann::json results = nlohmann::json::array();
   for (const Subject& subject : subjects) {
-    const auto report = report_image(*subject.image);
+    const auto report = inspect_image(*subject.image);
     if (!report) return at_file(report.error(), subject.place);
     nlohmann::json described = describe(*report, subject.record.get());
     described["file"] = subject.place;

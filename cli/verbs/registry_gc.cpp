@@ -102,6 +102,22 @@ Evicted describe_evicted(const SweepReport& report, const HomeStats& before) {
   return evicted;
 }
 
+std::string sweep_summary(const std::string& home, const StaleTally& tally, const SweepReport& swept,
+                          const std::optional<SizeLimit>& limit, bool dry_run) {
+  std::string text = fmt::format(
+      "{}: {} stale, {} without an image, {} of {} that nothing uses, {} of {} for the limit: {}",
+      printable(home), plural(tally.removed, "entry"), plural(swept.entries, "entry"),
+      plural(swept.files, "file"), format_bytes(swept.bytes),
+      plural(swept.evicted.size() + swept.evicted_imports.size(), "entry"), format_bytes(swept.evicted_bytes),
+      dry_run ? "would be removed; nothing was changed" : "removed");
+  if (limit) {
+    text += fmt::format("\n{} stay, of which {} are pinned and {} were published or used within two hours",
+                        format_bytes(swept.kept_bytes), format_bytes(swept.pinned_bytes),
+                        format_bytes(swept.recent_bytes));
+  }
+  return text;
+}
+
 Result<ExitStatus> gc(const Context& context, const GcOptions& options) {
   CUBINET_TRY_ASSIGN(const auto limit, limit_of(options));
   const auto access = options.dry_run ? HomeOptions::Access::read_only : HomeOptions::Access::read_write;
@@ -121,19 +137,9 @@ Result<ExitStatus> gc(const Context& context, const GcOptions& options) {
   Evicted evicted = describe_evicted(swept, before);
   for (const std::string& line : evicted.lines)
     context.console().text(line);
-  std::string text = fmt::format(
-      "{}: {} stale, {} without an image, {} of {} that nothing uses, {} of {} for the limit: {}",
-      printable(registry->description().place), plural(tally.removed, "entry"),
-      plural(swept.entries, "entry"), plural(swept.files, "file"), format_bytes(swept.bytes),
-      plural(swept.evicted.size() + swept.evicted_imports.size(), "entry"), format_bytes(swept.evicted_bytes),
-      options.dry_run ? "would be removed; nothing was changed" : "removed");
   const auto in_force = limit ? limit : before.limit;
-  if (in_force) {
-    text += fmt::format("\n{} stay, of which {} are pinned and {} were published or used within two hours",
-                        format_bytes(swept.kept_bytes), format_bytes(swept.pinned_bytes),
-                        format_bytes(swept.recent_bytes));
-  }
-  context.console().text(text);
+  context.console().text(
+      sweep_summary(registry->description().place, tally, swept, in_force, options.dry_run));
   if (in_force && swept.kept_bytes > in_force->high) {
     context.console().message(LogLevel::warning,
                               fmt::format("more than {} stay: what is pinned or recent is never evicted",

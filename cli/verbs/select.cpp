@@ -2,7 +2,6 @@
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
 #include "describe.hpp"
-#include "launch_record.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
@@ -10,9 +9,13 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_explanation.hpp>
 #include <cubinet/session/attention_json.hpp>
+#include <cubinet/session/launch_record.hpp>
 #include <cubinet/session/table_store.hpp>
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
 
 namespace cubinet::cli {
 namespace {
@@ -58,6 +61,7 @@ struct Question {
   AttentionProblem problem;
   PlanOptions options;
   AttentionPlanner planner;
+  std::vector<TensorAddress> addresses;
 };
 
 // Returns commands that would let the problem be served.
@@ -120,10 +124,10 @@ ExitStatus report_none(const Context& context, const SelectOptions& options, con
 }
 
 // Prints the launches as the driver would receive them, at made-up addresses.
-Result<ExitStatus> report_launches(const Context& context, const SelectOptions& options,
+Result<ExitStatus> report_launches(const Context& context, const Question& question,
                                    const AttentionResolution& resolution) {
   const AttentionPlan& plan = *resolution.plan;
-  CUBINET_TRY_ASSIGN(const AttentionTensors tensors, made_up_tensors(plan, options.addresses));
+  CUBINET_TRY_ASSIGN(const AttentionTensors tensors, made_up_tensors(plan, question.addresses));
   nlohmann::json document = launch_record(plan, tensors);
   document["backend"] = plan.backend_name();
   document["requested"] = resolution.requested;
@@ -167,6 +171,24 @@ bool has_given_rows(const SelectOptions& options) {
   return options.assume_all_kernels || !options.table.empty();
 }
 
+Result<std::vector<TensorAddress>> addresses_of(const SelectOptions& options) {
+  std::vector<TensorAddress> addresses;
+  for (const std::string& text : options.addresses) {
+    const std::size_t split = std::min(text.find("=0x"), text.size());
+    TensorAddress given{text.substr(0, split), 0};
+    const char* const end = text.data() + text.size();
+    const auto parsed =
+        std::from_chars(text.data() + std::min(split + 3, text.size()), end, given.address, 16);
+    if (parsed.ec != std::errc() || parsed.ptr != end) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("--address: '{}' is no address of a tensor", text),
+                   "write NAME=0x…, such as k=0x7f0000000000"};
+    }
+    addresses.push_back(std::move(given));
+  }
+  return addresses;
+}
+
 Result<Question> question_of(const Context& context, const SelectOptions& options) {
   CUBINET_TRY_ASSIGN(AttentionProblem problem, attention_problem_of(options.problem));
   // The recorded launches have this order (tests/cli/goldens).
@@ -181,8 +203,9 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   plan.starts_early = options.launch && !options.no_programmatic_launch;
   CUBINET_TRY_ASSIGN(plan.targets, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(const DeviceFacts device, device_facts_of(options.device));
+  CUBINET_TRY_ASSIGN(auto addresses, addresses_of(options));
   CUBINET_TRY_ASSIGN(AttentionPlanner planner, planner_for(context, options, device, plan.targets));
-  return Question{std::move(problem), std::move(plan), std::move(planner)};
+  return Question{std::move(problem), std::move(plan), std::move(planner), std::move(addresses)};
 }
 
 Result<ExitStatus> select_attention(const Context& context, const SelectOptions& options) {
@@ -193,7 +216,7 @@ Result<ExitStatus> select_attention(const Context& context, const SelectOptions&
   if (has_given_rows(options) && options.backend == kAutomaticBackend)
     resolution.order = "the rows were given";
   if (!resolution.plan) return report_none(context, options, question, resolution);
-  if (options.launch) return report_launches(context, options, resolution);
+  if (options.launch) return report_launches(context, question, resolution);
   report(context, question, resolution);
   return ExitStatus::done;
 }

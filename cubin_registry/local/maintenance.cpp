@@ -149,6 +149,59 @@ class HomeVerification {
   std::set<Sha256Digest> named_;  // images named by records and imports
 };
 
+// Quarantines damaged files. Files that cannot be read stay, as findings of the report.
+class HomeRepair {
+ public:
+  HomeRepair(FileStore& store, VerifyReport& report) : store_(store), report_(report) {}
+
+  // Returns whether the file was moved.
+  bool set_aside(const StoreFinding& finding) {
+    const bool moved = store_.set_aside(store_.home().root() / finding.file, finding.reason);
+    (moved ? report_.set_aside : report_.findings).push_back(finding);
+    return moved;
+  }
+
+  void set_imports_aside(const std::vector<LocalImports::Entry>& imports) {
+    for (const LocalImports::Entry& entry : imports) {
+      if (entry.import) continue;
+      const Error& error = entry.import.error();
+      const fs::path file = store_.home().relative(store_.home().import(entry.number));
+      const StoreFinding finding{Kind::damaged_import, file.native(), error.message};
+      if (names_nothing(error)) {
+        set_aside(finding);
+      } else {
+        report_.findings.push_back(finding);
+      }
+    }
+  }
+
+  // Returns whether the image of a record stays. Reads each image once.
+  bool keeps_image(const StoredRecord& stored) {
+    const auto [image, is_new] = kept_.try_emplace({stored.record->digest, stored.record->size}, true);
+    if (is_new) image->second = check_image(stored);
+    return image->second;
+  }
+
+ private:
+  // Quarantines a damaged image. A missing one does not stay.
+  bool check_image(const StoredRecord& stored) {
+    const CubinRecord& record = *stored.record;
+    const auto image = store_.read_image(record.digest, record.size);
+    if (image) return true;
+    const Kind kind = kind_of(image.error());
+    const StoreFinding finding{
+        kind, store_.home().relative(store_.home().cubin(record.digest)).native(),
+        kind == Kind::missing_cubin ? "entry " + stored.name + " has no image" : image.error().message};
+    if (kind == Kind::damaged_cubin) return !set_aside(finding);
+    (kind == Kind::missing_cubin ? report_.set_aside : report_.findings).push_back(finding);
+    return kind != Kind::missing_cubin;
+  }
+
+  FileStore& store_;
+  VerifyReport& report_;
+  std::map<std::pair<Sha256Digest, std::uint64_t>, bool> kept_;
+};
+
 // Keeps those of `findings` that are among `others`.
 void keep_common(std::vector<StoreFinding>& findings, const std::vector<StoreFinding>& others) {
   const auto is_new = [&](const StoreFinding& finding) {
@@ -242,56 +295,23 @@ Result<VerifyReport> LocalHome::repair() {
   CUBINET_TRY(lock.exclude());
   CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
   VerifyReport report;
-  const auto set_aside = [&](const StoreFinding& finding) {
-    const bool moved = store_.set_aside(store_.home().root() / finding.file, finding.reason);
-    (moved ? report.set_aside : report.findings).push_back(finding);
-  };
+  HomeRepair repair(store_, report);
   for (const StoreFinding& finding : survey.damaged)
-    set_aside(finding);
+    repair.set_aside(finding);
   CUBINET_TRY_ASSIGN(const auto imports, imports_.read_all());
-  for (const LocalImports::Entry& entry : imports) {
-    if (entry.import) continue;
-    const Error& error = entry.import.error();
-    const fs::path file = store_.home().relative(store_.home().import(entry.number));
-    const StoreFinding finding{Kind::damaged_import, file.native(), error.message};
-    if (names_nothing(error)) {
-      set_aside(finding);
-    } else {
-      report.findings.push_back(finding);
-    }
-  }
+  repair.set_imports_aside(imports);
   report.findings.insert(report.findings.end(), survey.unreadable.begin(), survey.unreadable.end());
   if (const auto finding = tuning_finding(store_)) {
     if (finding->kind == Kind::damaged_tuning) {
-      set_aside(*finding);
+      repair.set_aside(*finding);
     } else {
       report.findings.push_back(*finding);
     }
   }
   std::vector<StoredRecord> records;
   CubinRecords without_image;
-  // Returns whether the image stays: a damaged one is quarantined, and a missing one does not.
-  const auto stays = [&](const StoredRecord& stored) {
-    const CubinRecord& record = *stored.record;
-    const auto image = store_.read_image(record.digest, record.size);
-    if (image) return true;
-    const Kind kind = kind_of(image.error());
-    const StoreFinding finding{
-        kind, store_.home().relative(store_.home().cubin(record.digest)).native(),
-        kind == Kind::missing_cubin ? "entry " + stored.name + " has no image" : image.error().message};
-    const std::size_t before = report.set_aside.size();
-    if (kind == Kind::damaged_cubin) {
-      set_aside(finding);
-    } else {
-      (kind == Kind::missing_cubin ? report.set_aside : report.findings).push_back(finding);
-    }
-    return report.set_aside.size() == before;
-  };
-  std::map<std::pair<Sha256Digest, std::uint64_t>, bool> known;  // each image is read once
   for (auto& [name, stored] : survey.records) {
-    const auto [image, is_new] = known.try_emplace({stored.record->digest, stored.record->size}, true);
-    if (is_new) image->second = stays(stored);
-    if (image->second) {
+    if (repair.keeps_image(stored)) {
       records.push_back(std::move(stored));
     } else {
       without_image.push_back(stored.record);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That the maps are the publisher's own is tests/cli/launch_record_test.cpp's to show.
+// That the maps are the publisher's own is tests/cli/golden_launches_test.cpp's to show.
 #include "published/published_maps.hpp"
 
 #include "published_launches.hpp"

@@ -81,6 +81,17 @@ TEST_CASE("a problem whose tensors no device addresses is refused") {
   CHECK(contains(message, "must not exceed 2^56 bytes"));
 }
 
+TEST_CASE("an address that is no number is refused with the form of one") {
+  for (const char* wrong : {"q", "q=", "q=0x", "q=0x12g", "q=7", "q=0x11112222333344445"}) {
+    const ToolResult refused =
+        select(std::string(kLlama) + "--assume-all-kernels --launch --address " + wrong);
+    CAPTURE(wrong);
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.json()["error"]["message"].get<std::string>(), "is no address of a tensor"));
+    CHECK(contains(refused.json()["error"]["remedy"].get<std::string>(), "NAME=0x"));
+  }
+}
+
 TEST_CASE("select reproduces the published worked examples") {
   const Example examples[] = {
       {"--batch 1 --kv-len 4096 --heads-q 32 --heads-kv 8", "swaps 8 128 cga static 8 8x8x1 8 2", ""},

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "code_comparison.hpp"
-
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/code_comparison.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 Sha256Digest launch_of(const EntryPoint& entry) {
@@ -154,4 +153,4 @@ std::string to_text(const std::vector<CodeDifference>& differences) {
   return join(texts, "; ");
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch_record.hpp"
-
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/launch_record.hpp>
 #include <cubinet/spec/data_type.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 constexpr std::uint64_t kFirstAddress = 0x100000000000;
@@ -55,26 +53,17 @@ constexpr NamedBuffer kBuffers[] = {
     {"v_scale", &AttentionTensors::v_scale, 25},
 };
 
-Error wrong_address(const std::string& text) {
-  std::vector<std::string> names;
-  for (const NamedBuffer& buffer : kBuffers)
-    names.emplace_back(buffer.name);
-  return Error{ErrorCode::invalid_argument, fmt::format("--address: '{}' is no address of a tensor", text),
-               "write NAME=0x… with one of " + join(names)};
-}
-
-Result<void> set_address(AttentionTensors& tensors, const std::string& text) {
-  const std::size_t split = text.find("=0x");
-  if (split == std::string::npos) return wrong_address(text);
-  const auto* const found = std::find_if(std::begin(kBuffers), std::end(kBuffers), [&](const NamedBuffer& b) {
-    return text.substr(0, split) == b.name;
-  });
-  std::uint64_t address = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + split + 3, end, address, 16);
-  if (found == std::end(kBuffers) || parsed.ec != std::errc() || parsed.ptr != end)
-    return wrong_address(text);
-  (tensors.*(found->tensor)).address = address;
+Result<void> set_address(AttentionTensors& tensors, const TensorAddress& given) {
+  const auto* const found = std::find_if(std::begin(kBuffers), std::end(kBuffers),
+                                         [&](const NamedBuffer& each) { return given.tensor == each.name; });
+  if (found == std::end(kBuffers)) {
+    std::vector<std::string> names;
+    for (const NamedBuffer& buffer : kBuffers)
+      names.emplace_back(buffer.name);
+    return Error{ErrorCode::invalid_argument, fmt::format("attention has no tensor '{}'", given.tensor),
+                 "name one of " + join(names)};
+  }
+  (tensors.*(found->tensor)).address = given.address;
   return {};
 }
 
@@ -119,7 +108,7 @@ nlohmann::json recorded(const PlanStep& step, const AttentionTensors& tensors, b
 }  // namespace
 
 Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
-                                         const std::vector<std::string>& addresses) {
+                                         const std::vector<TensorAddress>& addresses) {
   const AttentionProblem& problem = plan.request.problem;
   AttentionTensors tensors;
   for (const NamedBuffer& buffer : kBuffers)
@@ -132,8 +121,8 @@ Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
   // Prefill over pages has no counters: its workspace is all scratch.
   if (problem.is_generation() || problem.layout != QkvLayout::paged_kv)
     tensors.scratch.address += kCounterRoom;
-  for (const std::string& text : addresses)
-    CUBINET_TRY(set_address(tensors, text));
+  for (const TensorAddress& given : addresses)
+    CUBINET_TRY(set_address(tensors, given));
   return tensors;
 }
 
@@ -153,4 +142,4 @@ nlohmann::json launch_record(const AttentionPlan& plan, const AttentionTensors& 
   return {{"launches", std::move(launches)}, {"tensor_maps", std::move(maps)}};
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

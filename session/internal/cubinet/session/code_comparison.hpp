@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace cubinet::cli {
+namespace cubinet {
 
 // Reads the code of a build. Its kernels have the names of the record's entry points. They have an
 // additional part `launch`: the threads, dynamic shared memory, argument bytes, cluster and launch
@@ -45,4 +45,4 @@ nlohmann::json describe(const std::vector<CodeDifference>& differences);
 // Returns "attention_decode: code, resources; module: data".
 std::string to_text(const std::vector<CodeDifference>& differences);
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

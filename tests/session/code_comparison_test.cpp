@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "code_comparison.hpp"
-
-#include "home_fixture.hpp"
+#include "support/fake_cubin.hpp"
 #include "support/ok.hpp"
+#include "support/temp_dir.hpp"
 
+#include <cubinet/session/code_comparison.hpp>
+
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-namespace cubinet::cli {
-namespace {
-
+using namespace cubinet;
 using namespace cubinet::test;
 
-// A bundle of these builds, in the sandbox.
-std::shared_ptr<Bundle> bundle_of(const Sandbox& sandbox, const std::string& name,
-                                  std::vector<Cubin> cubins) {
-  REQUIRE(create_bundle(sandbox.path(name), std::move(cubins), {name, 1}));
-  return ok(Bundle::open(sandbox.path(name)));
+namespace {
+
+KernelSpec named_spec(const std::string& name) {
+  KernelSpec spec;
+  spec.name = name;
+  return spec;
+}
+
+// Returns a bundle of these builds in a file of the folder.
+std::shared_ptr<Bundle> bundle_of(const TempDir& folder, const std::string& name, std::vector<Cubin> cubins) {
+  const std::string file = (folder / name).string();
+  REQUIRE(create_bundle(file, std::move(cubins), {name, 1}));
+  return ok(Bundle::open(file));
 }
 
 Cubin build_of(std::uint8_t filler, const std::string& build) {
@@ -24,10 +32,12 @@ Cubin build_of(std::uint8_t filler, const std::string& build) {
   return make_cubin(named_spec("one"), description, build);
 }
 
+}  // namespace
+
 TEST_CASE("builds of other fingerprints with the same code are the same, and a kernel is its identity") {
-  const Sandbox sandbox;
-  const auto first = bundle_of(sandbox, "a", {build_of(1, "before"), make_cubin(named_spec("gone"))});
-  const auto second = bundle_of(sandbox, "b", {build_of(1, "after"), make_cubin(named_spec("new"))});
+  const TempDir folder;
+  const auto first = bundle_of(folder, "a", {build_of(1, "before"), make_cubin(named_spec("gone"))});
+  const auto second = bundle_of(folder, "b", {build_of(1, "after"), make_cubin(named_spec("new"))});
   const CodeComparison compared = ok(compare_code(*first, *second));
   CHECK(compared.same.size() == 1);
   CHECK(compared.changed.empty());
@@ -38,16 +48,16 @@ TEST_CASE("builds of other fingerprints with the same code are the same, and a k
 }
 
 TEST_CASE("other code, and another launch of the same code, are named by kernel and part") {
-  const Sandbox sandbox;
+  const TempDir folder;
   Cubin other_launch = build_of(1, "after");
   auto record = std::make_shared<CubinRecord>(*other_launch.record);
   record->entry_points.front().dynamic_shared_bytes = 4096;
   other_launch.record = record;
-  const auto base = bundle_of(sandbox, "a", {build_of(1, "before")});
-  const auto launch = ok(compare_code(*base, *bundle_of(sandbox, "b", {other_launch})));
+  const auto base = bundle_of(folder, "a", {build_of(1, "before")});
+  const auto launch = ok(compare_code(*base, *bundle_of(folder, "b", {other_launch})));
   REQUIRE(launch.changed.size() == 1);
   CHECK(to_text(launch.changed.front().second) == "kernel: launch");
-  const auto code = ok(compare_code(*base, *bundle_of(sandbox, "c", {build_of(2, "after")})));
+  const auto code = ok(compare_code(*base, *bundle_of(folder, "c", {build_of(2, "after")})));
   REQUIRE(code.changed.size() == 1);
   CHECK(to_text(code.changed.front().second) == "kernel: code");
   CHECK(describe(code.changed.front().second) ==
@@ -55,17 +65,17 @@ TEST_CASE("other code, and another launch of the same code, are named by kernel 
 }
 
 TEST_CASE("of several builds each has to have one like it in the other bundle") {
-  const Sandbox sandbox;
-  const auto both = bundle_of(sandbox, "a", {build_of(1, "x"), build_of(2, "y")});
-  const auto swapped = bundle_of(sandbox, "b", {build_of(2, "x"), build_of(1, "y")});
-  const auto one = bundle_of(sandbox, "c", {build_of(2, "z")});
+  const TempDir folder;
+  const auto both = bundle_of(folder, "a", {build_of(1, "x"), build_of(2, "y")});
+  const auto swapped = bundle_of(folder, "b", {build_of(2, "x"), build_of(1, "y")});
+  const auto one = bundle_of(folder, "c", {build_of(2, "z")});
   CHECK(ok(compare_code(*both, *swapped)).equal());
   CHECK(ok(compare_code(*both, *one)).changed.size() == 1);
   CHECK(ok(compare_code(*one, *both)).changed.size() == 1);
 }
 
 TEST_CASE("kernels have the names of their entry points, whatever their symbols") {
-  const Sandbox sandbox;
+  const TempDir folder;
   const auto named = [](const std::string& symbol, const std::string& build) {
     FakeCubin description;
     description.kernels = {{symbol}, {"extra"}};
@@ -75,10 +85,10 @@ TEST_CASE("kernels have the names of their entry points, whatever their symbols"
     cubin.record = record;
     return cubin;
   };
-  const auto first = bundle_of(sandbox, "a", {named("_Z5scaleIfE", "x")});
-  const auto second = bundle_of(sandbox, "b", {named("_ZN1a5scaleIfE", "y")});
+  const auto first = bundle_of(folder, "a", {named("_Z5scaleIfE", "x")});
+  const auto second = bundle_of(folder, "b", {named("_ZN1a5scaleIfE", "y")});
   CHECK(ok(compare_code(*first, *second)).equal());
-  const auto third = bundle_of(sandbox, "c", {make_cubin(named_spec("one"))});
+  const auto third = bundle_of(folder, "c", {make_cubin(named_spec("one"))});
   const auto compared = ok(compare_code(*first, *third));
   REQUIRE(compared.changed.size() == 1);
   CHECK(to_text(compared.changed.front().second) ==
@@ -86,7 +96,7 @@ TEST_CASE("kernels have the names of their entry points, whatever their symbols"
 }
 
 TEST_CASE("of PTX the bytes are compared") {
-  const Sandbox sandbox;
+  const TempDir folder;
   const auto ptx = [](const std::string& text, const std::string& build) {
     const ByteView bytes = as_bytes(text);
     Cubin cubin = make_cubin(named_spec("one"), {}, build);
@@ -96,12 +106,9 @@ TEST_CASE("of PTX the bytes are compared") {
     record->size = bytes.size();
     return Cubin{record, std::make_shared<const Bytes>(bytes.begin(), bytes.end())};
   };
-  const auto first = bundle_of(sandbox, "a", {ptx(".version 8.0", "x")});
-  CHECK(ok(compare_code(*first, *bundle_of(sandbox, "b", {ptx(".version 8.0", "y")}))).equal());
-  const auto other = ok(compare_code(*first, *bundle_of(sandbox, "c", {ptx(".version 8.1", "y")})));
+  const auto first = bundle_of(folder, "a", {ptx(".version 8.0", "x")});
+  CHECK(ok(compare_code(*first, *bundle_of(folder, "b", {ptx(".version 8.0", "y")}))).equal());
+  const auto other = ok(compare_code(*first, *bundle_of(folder, "c", {ptx(".version 8.1", "y")})));
   REQUIRE(other.changed.size() == 1);
   CHECK(to_text(other.changed.front().second) == "module: image");
 }
-
-}  // namespace
-}  // namespace cubinet::cli

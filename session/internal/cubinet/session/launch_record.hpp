@@ -6,20 +6,26 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-namespace cubinet::cli {
+namespace cubinet {
 
-// Returns contiguous tensors for a plan's problem at unused addresses: those of the recorded
-// launches (tests/attention/goldens/README.md), or those in `addresses` ("k=0x7f0000000000").
-// Returns invalid_argument for an unknown name or a wrong number.
+// The address of a tensor, which has the name of its member in AttentionTensors.
+struct TensorAddress {
+  std::string tensor;
+  std::uint64_t address = 0;
+};
+// Returns contiguous tensors for a plan's problem. They have the addresses of the recorded launches
+// (tests/cli/goldens/README.md), which no device uses, or those in `addresses`. Returns
+// invalid_argument for an unknown tensor.
 Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
-                                         const std::vector<std::string>& addresses);
+                                         const std::vector<TensorAddress>& addresses);
 
 // Returns the data that run() would pass to the driver: the plan's launches with their arguments,
 // and the inputs from which tensor maps are encoded. The tensor maps in the arguments are zero.
 // REQUIRES: plan.launchable().
 nlohmann::json launch_record(const AttentionPlan& plan, const AttentionTensors& tensors);
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch_record.hpp"
-
 #include "golden_launches.hpp"
+
 #include "tool.hpp"
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/session/launch_record.hpp>
 
 #include <doctest/doctest.h>
 
