@@ -84,6 +84,16 @@ Result<void> fetch_part(const PullOptions& options, const ChannelBundle& opened,
   return {};
 }
 
+// Returns corruption if a part of the bundle is damaged.
+Result<void> check_sound(const std::filesystem::path& file) {
+  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(file.string()));
+  CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());
+  if (report.findings.empty()) return {};
+  return Error{ErrorCode::corruption,
+               "the bundle on the server is damaged: " + report.findings.front().reason,
+               "ask its publisher to upload it again, or name another mirror"};
+}
+
 Result<void> transfer(const SessionOptions& session, const PullOptions& options, ContentServer& server,
                       const Channel& channel, const ChannelBundle& opened, Home* home, TransferWatch* watch,
                       PullResult& result) {
@@ -93,7 +103,7 @@ Result<void> transfer(const SessionOptions& session, const PullOptions& options,
     result.bytes = opened.remote.root.size() + opened.remote.pack.size;
     if (options.dry_run) return {};
     if (watch != nullptr) watch->expect(opened.remote.pack.size);
-    return pull_bundle(server, opened.remote, root, *posix_file_system(), options.output);
+    return pull_bundle(server, opened.remote, root, *posix_file_system(), options.output, check_sound);
   }
   CUBINET_TRY_ASSIGN(const PulledPart part, choose_part(session, options, opened.bundle, home, result));
   if (options.dry_run || result.empty()) return {};

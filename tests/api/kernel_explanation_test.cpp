@@ -172,7 +172,7 @@ TEST_CASE("of PTX the reason is told by its own rules, and that machine code goe
   put({8, 0, TargetKind::baseline}, ImageKind::ptx);
   const auto alone = explainer.explain();
   REQUIRE(alone.choice() != nullptr);
-  CHECK(alone.choice()->verdict.find("no machine code that may be used") != std::string::npos);
+  CHECK(alone.choice()->verdict.find("no store has usable machine code") != std::string::npos);
   put(kSpecific90, ImageKind::cubin);
   put({10, 0, TargetKind::baseline}, ImageKind::ptx);
   const auto explanation = explainer.explain();

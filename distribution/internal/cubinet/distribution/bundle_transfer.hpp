@@ -64,12 +64,15 @@ std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> s
 Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, const BundleRoot& root,
                          ContentServer& to, const std::string& channel);
 
+// Checks a file before it gets its name.
+using FileCheck = Callback<Result<void>(const std::filesystem::path& file)>;
+
 // Writes the whole bundle to `path`, and its signatures beside it. `root` comes from the opened
 // bundle, whose policy was applied before; only digests are verified here. Returns an error
 // (corruption) before fetching the pack if the manifest names a pack of another size. If the pull
 // of a large bundle is killed or loses its connection, its chunks stay in `.<name>.<digest>.parts`
 // beside `path`, and the next pull continues there.
 Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, const BundleRoot& root,
-                         FileSystem& files, const std::filesystem::path& path);
+                         FileSystem& files, const std::filesystem::path& path, const FileCheck& check = {});
 
 }  // namespace cubinet
