@@ -41,11 +41,12 @@
 // A CTA has 8 warps (256 threads). The accumulators of 512 columns do not fit the registers of one
 // warp, so each warp accumulates 64 columns of all rows over all tokens. The product of Q and K is
 // split among the warps by rows, by tokens and, if there are few rows, along the head dim
-// (split-K). They exchange the logits through shared memory. They exchange the softmax weights in
-// the same way; a few adjacent lanes compute the weights of one row. The loop is a software
-// pipeline of three stages. Between two barriers the warps compute the logits of step i + 2, the
-// softmax weights of step i + 1, and the product with V of step i. Tiles of 64 rows have no shared
-// memory for the weights: every warp computes all of them, and the pipeline has two stages.
+// (split-K). They exchange the logits through shared memory. If kSharesWeights is true, they also
+// exchange the softmax weights in this way, a few adjacent lanes compute the weights of one row,
+// and the loop is a software pipeline of three steps: between two barriers the warps compute the
+// logits of step i + 2, the softmax weights of step i + 1, and the product with V of step i.
+// Otherwise (64 rows, steps of 16 tokens, or a short ring) every warp computes all weights, and the
+// pipeline has two steps.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention/store_tile.cuh>
