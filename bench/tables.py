@@ -156,8 +156,9 @@ def first_kernel_figures():
     document = results("first_kernel_flashinfer")
     row = document["rows"][0]
     seconds = row["median"]
-    return paragraph(f"**The first decode attention kernel of a process takes {seconds['cubinet, empty home']:.2f} s with an empty home,"
-                     f" compilation included; FlashInfer's takes {seconds['FlashInfer']:.1f} s.** From a warm home it takes"
+    return paragraph(f"**A process gets its first decode attention kernel in {seconds['cubinet, empty home']:.2f} s if the home (the local"
+                     f" folder of builds) is empty, compilation included; with FlashInfer this takes {seconds['FlashInfer']:.1f} s.**"
+                     f" From a home that has the kernel it takes"
                      f" {seconds['cubinet, warm home'] * 1e3:.0f} ms, from a bundle {seconds['cubinet, bundle'] * 1e3:.0f} ms"
                      f" ({document['machine']['gpu']}, medians of {len(row['rounds']['FlashInfer'])} processes).")
 

@@ -3,17 +3,17 @@
 {
   "name": "attention_append",
   "interface": 1,
-  "summary": "New tokens' K and V into a paged KV cache and their Q beside it, rotated (RoPE) and quantised",
+  "summary": "Writes K and V of new tokens into a paged KV cache, and their Q, rotated (RoPE) and quantised",
   "minimum_target": "sm_80",
   "parameters": [
     {"name": "dtype", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
      "summary": "element type of the new rows"},
     {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default_expression": "dtype",
-     "summary": "element type that Q gets: dtype, or e4m3"},
+     "summary": "element type of the written Q: dtype, or e4m3"},
     {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default_expression": "dtype",
      "summary": "element type of the cache: dtype, or e4m3"},
     {"name": "rope", "type": "choice", "values": ["none", "halves", "interleaved"], "default": "halves",
-     "summary": "what is rotated with column i of Q and K: none; halves: column i + rope_dim / 2; interleaved: its neighbour"}
+     "summary": "the column that is rotated with column i of Q and K; halves: i + rope_dim / 2; interleaved: the adjacent one; none: no rotation"}
   ],
   "constraints": [
     {"require": "(dtype_q == dtype || dtype_q == 'e4m3') && (dtype_kv == dtype || dtype_kv == 'e4m3')",

@@ -3,25 +3,25 @@
 {
   "name": "attention_combine",
   "interface": 1,
-  "summary": "Combines the partial results of decode attention's tiles whose KV several thread blocks share",
+  "summary": "Combines the partial results of the decode kernels for tiles whose KV several thread blocks share",
   "minimum_target": "sm_80",
   "parameters": [
     {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
-     "summary": "element type of the output; e4m3 needs sm_89"},
+     "summary": "element type of the output; e4m3 needs sm_89 or later"},
     {"name": "converts_kv", "type": "bool", "default": false,
-     "summary": "KV is e4m3 and multiplied as fp16: the output gets the scale of the conversion"},
+     "summary": "true if KV is e4m3 and multiplied as fp16; the output is then multiplied by the scale of the conversion"},
     {"name": "head_dim_v", "type": "int", "values": [64, 128, 256, 512],
      "summary": "elements of a row of the output"},
     {"name": "tile_size_q", "type": "int", "values": [16, 32, 48, 64, 96], "default": 16,
-     "summary": "rows of the Q tile of the kernel before"},
+     "summary": "rows of the Q tile of the decode kernel"},
     {"name": "cluster_size", "type": "int", "values": [1, 2], "default": 1,
-     "summary": "thread blocks of a cluster of the kernel before"},
+     "summary": "thread blocks of a cluster of the decode kernel"},
     {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
-     "summary": "the mask of the kernel before"},
+     "summary": "the mask of the decode kernel"},
     {"name": "sliding_window", "type": "bool", "default": false,
-     "summary": "a query sees only the newest tokens; how many is given at run time"},
+     "summary": "a query sees only the newest tokens; their number is given at run time"},
     {"name": "slice", "type": "int", "values": [16, 32, 64], "default": 16,
-     "summary": "with a window, thread blocks of the kernel before begin to read at a multiple of so many tokens"}
+     "summary": "with a window, thread blocks of the decode kernel begin to read at a multiple of this number of tokens"}
   ],
   "constraints": [
     {"require": "!sliding_window || mask != 'dense'",

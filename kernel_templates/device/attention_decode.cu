@@ -8,13 +8,13 @@
   "minimum_target": "sm_80",
   "parameters": [
     {"name": "tile_size_kv", "values": [16, 32, 64, 128],
-     "summary": "KV tokens of one step of a thread block, 16 or 32 a warp; 128 suits head dim 64, 32 suits 256"}
+     "summary": "KV tokens that a thread block reads in one step; each group of warps takes 16 or 32 of them; 128 suits head dim 64, 32 suits 256"}
   ],
   "constraints": [
     {"require": "tile_size_q * tile_size_kv <= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 4096 : 2048)",
-     "message": "tile_size_q * tile_size_kv must be 2048 or less (4096 with head_dim_v up to 128 and 64 rows or KV of e4m3): 8 warps, each with 16 rows and 16 tokens (32)"},
+     "message": "tile_size_q * tile_size_kv must be at most 4096 if head_dim_v is at most 128 and either tile_size_q is 64 or dtype_kv is e4m3, and at most 2048 otherwise: a thread block has at most 8 warps"},
     {"require": "tile_size_kv >= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)",
-     "message": "tile_size_kv must be 32 or more with head_dim_v up to 128 and 64 rows or KV of e4m3: a warp takes 32 tokens at a time"}
+     "message": "tile_size_kv must be at least 32 if head_dim_v is at most 128 and either tile_size_q is 64 or dtype_kv is e4m3: a warp then takes 32 tokens at a time"}
   ],
   "kernels": [
     {"name": "attention_decode",
@@ -33,12 +33,13 @@
 // (split-KV), each writes its partial results to global memory, and the last one to finish combines
 // them. If the launch has no counters, a separate kernel (attention_combine) combines them.
 //
-// A CTA has kWarpsKv groups of kWarpsQ warps. The groups process different slices of 16 or 32
-// tokens. The warps of a group share its slices and process different rows. Each group has its own
-// ring of stages. Each warp has its own maxima, sums and accumulators. The groups synchronize only
-// at the end of a work item, so no CTA-wide barrier separates the arrival of a slice from its use.
-// A slice starts at a multiple of its size, so it is contained in one page or starts at the
-// beginning of a page.
+// A CTA has kWarpsKv groups of kWarpsQ warps. The groups process different slices of kSlice (16 or
+// 32) tokens. The warps of a group share its slices and process different rows. Each group has its
+// own ring of stages. Each warp has its own maxima, sums and accumulators. The loop over slices has
+// barriers of one group only, so no CTA-wide barrier separates the arrival of a slice from its use.
+// CTA-wide barriers precede this loop, when Q is in shared memory, and follow it, when the results
+// of the groups are combined. A slice starts at a multiple of its size, so it is contained in one
+// page or starts at the beginning of a page.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/store_tile.cuh>

@@ -3,7 +3,7 @@
 {
   "name": "attention_decode_swapped",
   "interface": 1,
-  "summary": "Decode attention over a paged KV cache of e4m3 by warpgroups that multiply KV from registers",
+  "summary": "Decode attention over a paged KV cache of e4m3: KV is converted in registers and is the wide operand of the products (swapAB)",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
   "parameters": [
@@ -16,7 +16,7 @@
   ],
   "constraints": [
     {"require": "tile_size_q == 32 || head_dim_qk <= 128 && head_dim_v <= 128",
-     "message": "tile_size_q above 32 needs head dims to 128: a thread has registers for no more"}
+     "message": "tile_size_q above 32 needs head_dim_qk and head_dim_v of at most 128: a thread has no registers for more"}
   ],
   "kernels": [
     {"name": "attention_decode_swapped",

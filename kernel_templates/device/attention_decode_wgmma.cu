@@ -3,7 +3,7 @@
 {
   "name": "attention_decode_wgmma",
   "interface": 1,
-  "summary": "Decode attention over a paged KV cache of 16 bits, tiles of 64 rows: products of warpgroups",
+  "summary": "Decode attention over a paged KV cache of 16 bits, tiles of 64 rows: products by wgmma",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
   "parameters": [

@@ -3,7 +3,7 @@
 {
   "name": "attention_latent",
   "interface": 1,
-  "summary": "Decode attention of latent heads (576/512, V is K's first columns) over a paged KV cache: products of warpgroups",
+  "summary": "Decode attention of latent heads (576/512, V is the first 512 columns of K) over a paged KV cache: products by wgmma",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
   "parameters": [
@@ -12,23 +12,23 @@
     {"name": "dtype_o", "summary": "element type of the output"},
     {"name": "head_dim_qk", "values": [576], "default": 576},
     {"name": "head_dim_v", "values": [512], "default": 512,
-     "summary": "elements of a row of the output: so many of K's are V"},
+     "summary": "elements of a row of the output; V is the first 512 elements of a row of K"},
     {"name": "tile_size_q", "default": 64, "summary": "rows of the Q tile: query heads times query tokens"},
     {"name": "tile_size_kv", "summary": "KV tokens of one slice"},
-    {"name": "stages", "maximum": 2, "summary": "slices that are in shared memory or under way to it"},
+    {"name": "stages", "maximum": 2, "summary": "slices of KV that shared memory holds"},
     {"name": "cluster_size", "type": "int", "values": [1, 2], "default": 1,
-     "summary": "thread blocks of a cluster: each has a tile of a sequence, and brings a part of its KV for both"},
-    {"name": "sliding_window", "summary": "a query sees only the newest tokens: refused"},
-    {"name": "soft_cap", "summary": "logits are bounded by a tanh: refused"},
-    {"name": "separate_page_tables", "summary": "K and V are looked up by page tables of their own: refused"}
+     "summary": "thread blocks of a cluster; each processes a tile of one sequence, and each copies half of the KV to both"},
+    {"name": "sliding_window", "summary": "a query sees only the newest tokens; must be false"},
+    {"name": "soft_cap", "summary": "logits are bounded by a tanh; must be false"},
+    {"name": "separate_page_tables", "summary": "K and V have separate page tables; must be false"}
   ],
   "constraints": [
     {"require": "mask != 'custom'",
-     "message": "mask must be causal or dense: attention_wide has packed masks"},
+     "message": "mask must be causal or dense: attention_wide supports custom masks"},
     {"require": "!sliding_window",
-     "message": "sliding_window must be false: attention_wide has windows"},
+     "message": "sliding_window must be false: attention_wide supports windows"},
     {"require": "!soft_cap",
-     "message": "soft_cap must be false: attention_wide has soft caps"},
+     "message": "soft_cap must be false: attention_wide supports soft caps"},
     {"require": "!separate_page_tables",
      "message": "separate_page_tables must be false: latent attention has one pool"}
   ],
@@ -51,13 +51,14 @@
 */
 // Grid: parameters.blocks CTAs. Work division and partial results are those of attention_decode.
 //
-// A CTA has three warpgroups (384 threads): one producer and two consumers. They synchronize only
-// through barriers in shared memory. The producer copies Q, and KV in slices of 64 tokens into two
-// slots. Each consumer computes the scores of every other slice, and half of the output's columns
-// for all slices: 512 columns of 64 rows do not fit the registers of one warpgroup. One consumer
-// multiplies while the other computes the softmax. They exchange the softmax weights through shared
-// memory. The two CTAs of a cluster process adjacent tiles of a sequence; each producer copies half
-// of every slice to both CTAs.
+// A CTA has three warpgroups (384 threads): one producer and two consumers. The producer copies KV
+// in slices of 64 tokens into two slots, and Q. If KV is e4m3, the consumers convert Q instead.
+// Each consumer computes the scores of every other slice, and half of the output's columns for all
+// slices: 512 columns of 64 rows do not fit the registers of one warpgroup. One consumer multiplies
+// while the other computes the softmax. Producer and consumers synchronize through mbarriers in
+// shared memory. The consumers exchange the softmax weights through shared memory, with named
+// barriers. The two CTAs of a cluster process adjacent tiles of a sequence; each producer copies
+// half of every whole slice to both CTAs.
 #include <cubinet/attention_latent/box_producer.cuh>
 #include <cubinet/attention_latent/consumer.cuh>
 #include <cubinet/attention_latent/converting_producer.cuh>

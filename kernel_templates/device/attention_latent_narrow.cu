@@ -3,7 +3,7 @@
 {
   "name": "attention_latent_narrow",
   "interface": 1,
-  "summary": "Decode attention of few latent heads (576/512, V is K's first columns) over a paged KV cache: KV is what has 64 rows",
+  "summary": "Decode attention of few latent heads (576/512, V is the first 512 columns of K) over a paged KV cache: KV is the wide operand of the products (swapAB)",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
   "parameters": [
@@ -11,23 +11,23 @@
     {"name": "dtype_o", "summary": "element type of the output"},
     {"name": "head_dim_qk", "values": [576], "default": 576},
     {"name": "head_dim_v", "values": [512], "default": 512,
-     "summary": "elements of a row of the output: so many of K's are V"},
+     "summary": "elements of a row of the output; V is the first 512 elements of a row of K"},
     {"name": "tile_size_q", "values": [16], "summary": "rows of the Q tile: query heads times query tokens"},
     {"name": "stages", "maximum": 8, "default_expression": "dtype_kv == 'e4m3' ? 5 : 8",
-     "summary": "steps, of 16-bit elements thirds of steps, that are in shared memory or under way to it"},
-    {"name": "sliding_window", "summary": "a query sees only the newest tokens: refused"},
-    {"name": "soft_cap", "summary": "logits are bounded by a tanh: refused"},
-    {"name": "separate_page_tables", "summary": "K and V are looked up by page tables of their own: refused"}
+     "summary": "stages of the ring in shared memory; a stage holds one step of KV of e4m3, or a third of a step of KV of 16 bits"},
+    {"name": "sliding_window", "summary": "a query sees only the newest tokens; must be false"},
+    {"name": "soft_cap", "summary": "logits are bounded by a tanh; must be false"},
+    {"name": "separate_page_tables", "summary": "K and V have separate page tables; must be false"}
   ],
   "constraints": [
     {"require": "dtype_kv == 'e4m3' ? stages <= 5 : stages >= 4",
-     "message": "stages must be 5 or less with KV of e4m3, which comes step by step, and 4 or more of others"},
+     "message": "stages must be at most 5 with KV of e4m3, whose stages hold a whole step, and at least 4 with KV of 16 bits"},
     {"require": "mask != 'custom'",
-     "message": "mask must be causal or dense: attention_wide has packed masks"},
+     "message": "mask must be causal or dense: attention_wide supports custom masks"},
     {"require": "!sliding_window",
-     "message": "sliding_window must be false: attention_wide has windows"},
+     "message": "sliding_window must be false: attention_wide supports windows"},
     {"require": "!soft_cap",
-     "message": "soft_cap must be false: attention_wide has soft caps"},
+     "message": "soft_cap must be false: attention_wide supports soft caps"},
     {"require": "!separate_page_tables",
      "message": "separate_page_tables must be false: latent attention has one pool"}
   ],
@@ -49,10 +49,13 @@
 // Grid: parameters.blocks CTAs. Work division and partial results are those of attention_decode.
 //
 // The 16 rows of Q are the narrow operand of the products (swapAB): S^T = K Q^T and O^T = V^T P^T.
-// A CTA has five warpgroups (640 threads), which synchronize only through barriers in shared
-// memory. Warpgroup 0 is the producer: it finds the work items, copies KV and runs ahead into the
-// next item. Warpgroup 1 computes the scores. Warpgroup 2 computes the softmax. Warpgroups 3 and 4
-// accumulate the output; each of their warps has 64 columns. All of them work on the same 16 rows.
+// A CTA has five warpgroups (640 threads). Warpgroup 0 is the producer: it finds the work items,
+// copies KV and runs ahead into the next item. Warpgroup 1 computes the scores. Warpgroup 2
+// computes the softmax. Warpgroups 3 and 4 accumulate the output; each of their warps has 64
+// columns. All of them work on the same 16 rows. One __syncthreads() follows the initialisation of
+// the mbarriers in shared memory, through which the warpgroups synchronize from then on. Warpgroup
+// 1 has a named barrier of its own for the load of Q. Warpgroups 3 and 4 share one for the
+// combination of partial results.
 #include <cubinet/attention_latent_narrow/output.cuh>
 #include <cubinet/attention_latent_narrow/producer.cuh>
 #include <cubinet/attention_latent_narrow/scores.cuh>

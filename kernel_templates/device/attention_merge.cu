@@ -3,11 +3,11 @@
 {
   "name": "attention_merge",
   "interface": 1,
-  "summary": "Attention over one part of the KV and over the rest, brought together by their log-sum-exps",
+  "summary": "Merges attention over one part of the KV with attention over the rest, by their log-sum-exps",
   "minimum_target": "sm_80",
   "parameters": [
     {"name": "dtype", "type": "dtype", "values": ["bf16", "fp16", "fp32"], "default": "bf16",
-     "summary": "element type of the output over either part"},
+     "summary": "element type of the output of each part"},
     {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default_expression": "dtype",
      "summary": "element type of the merged output"}
   ],

@@ -3,15 +3,15 @@
 {
   "name": "attention_reduction",
   "interface": 1,
-  "summary": "Brings together the partial results that a split-KV attention kernel left in global memory",
+  "summary": "Combines the partial results that a published split-KV attention kernel left in global memory",
   "minimum_target": "sm_80",
   "parameters": [
     {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
      "summary": "element type of Q, and so of the probabilities: those of e4m3 were multiplied by 448"},
     {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
-     "summary": "element type of the output; partial results are bf16 where it is bf16, else fp16"},
+     "summary": "element type of the output; partial results are bf16 if it is bf16, otherwise fp16"},
     {"name": "head_dim_per_tile", "type": "int", "values": [64, 128, 256, 512],
-     "summary": "columns of V of a partial result, those of both blocks of a pair that shares its MMA"},
+     "summary": "columns of V of a partial result; if a pair of thread blocks shares an MMA, of both"},
     {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
      "summary": "rows of a partial result"}
   ],

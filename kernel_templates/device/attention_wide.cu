@@ -3,7 +3,7 @@
 {
   "name": "attention_wide",
   "interface": 1,
-  "summary": "Decode attention of wide heads over a paged KV cache: latent attention 576/512, whose V is K's first columns, and head dim 512",
+  "summary": "Decode attention of wide heads over a paged KV cache: latent attention 576/512, whose V is the first 512 columns of K, and head dim 512",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_80",
   "parameters": [
@@ -15,11 +15,11 @@
   ],
   "constraints": [
     {"require": "tile_size_q * tile_size_kv <= 2048",
-     "message": "tile_size_q * tile_size_kv must be 2048 or less: a warp has the logits of 16 tokens at most"},
+     "message": "tile_size_q * tile_size_kv must be at most 2048: a warp computes the logits of at most 16 tokens"},
     {"require": "dtype_kv != 'e4m3' || tile_size_kv == (tile_size_q == 64 ? 32 : 64)",
-     "message": "tile_size_kv must be 64, with 64 rows 32, with KV of e4m3: a warp has the logits of 16 tokens"},
+     "message": "tile_size_kv must be 32 if dtype_kv is e4m3 and tile_size_q is 64, and 64 if dtype_kv is e4m3 otherwise: a warp computes the logits of 16 tokens"},
     {"require": "head_dim_qk == 512 || stages >= 3",
-     "message": "stages must be 3 or more with head_dim_qk 576: two steps are in use at a time, as K and as V"},
+     "message": "stages must be at least 3 with head_dim_qk 576: two steps are in use at a time, one as K and one as V"},
     {"require": "head_dim_qk == 512 || !separate_page_tables",
      "message": "separate_page_tables needs head_dim_qk 512: latent attention has one pool"}
   ],
@@ -41,11 +41,12 @@
 // A CTA has 8 warps (256 threads). The accumulators of 512 columns do not fit the registers of one
 // warp, so each warp accumulates 64 columns of all rows over all tokens. The product of Q and K is
 // split among the warps by rows, by tokens and, if there are few rows, along the head dim
-// (split-K). They exchange the logits through shared memory. They exchange the softmax weights in
-// the same way; a few adjacent lanes compute the weights of one row. The loop is a software
-// pipeline of three stages. Between two barriers the warps compute the logits of step i + 2, the
-// softmax weights of step i + 1, and the product with V of step i. Tiles of 64 rows have no shared
-// memory for the weights: every warp computes all of them, and the pipeline has two stages.
+// (split-K). They exchange the logits through shared memory. If kSharesWeights is true, they also
+// exchange the softmax weights in this way, a few adjacent lanes compute the weights of one row,
+// and the loop is a software pipeline of three steps: between two barriers the warps compute the
+// logits of step i + 2, the softmax weights of step i + 1, and the product with V of step i.
+// Otherwise (64 rows, steps of 16 tokens, or a short ring) every warp computes all weights, and the
+// pipeline has two steps.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention/store_tile.cuh>

@@ -18,7 +18,7 @@
     {"name": "rows_per_block", "type": "int", "values": [1, 2, 4, 8], "default": 1,
      "summary": "rows of a thread block"},
     {"name": "residual_add", "type": "bool", "default": false,
-     "summary": "residual = residual + x is stored, and it is what is normalised"}
+     "summary": "residual = residual + x is stored and normalised"}
   ],
   "constraints": [
     {"require": "threads_per_row * rows_per_block <= 1024",

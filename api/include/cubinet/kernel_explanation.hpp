@@ -27,7 +27,7 @@ struct ExplainedBuild {
   std::string place;
   BuildStatus status = BuildStatus::stale;
   bool wanted_target = false;  // if true, it runs on the device and the policy allows it
-  bool usable = false;
+  bool usable = false;         // if true, a request may use it: wanted_target, and is_usable(status)
   // For example "a local build that would be the same today", "stale: …", "sm_90a is forbidden".
   std::string verdict;
   // The differences of another kernel of the same maker and name, for example "tile_size_q 32
@@ -66,8 +66,8 @@ struct DeviceRows {
   // The number of kernels without a usable build, by the status of their best build.
   std::size_t stale = 0;    // a local build that differs from the current one
   std::size_t foreign = 0;  // built for another interface version of the template
-  // Rows for other devices, refused by the policy, or with PTX only: one row each, to report near
-  // misses.
+  // Kernels that have builds only for other devices, for targets that the policy refuses, or as
+  // PTX: one row each, to report near misses.
   StoredRows elsewhere;
   TuningTable tuning;  // the stores' measurements of all devices
 };

@@ -44,10 +44,9 @@ struct KernelEvent {
 enum class CompilePolicy { on_miss, never };
 
 struct RuntimeOptions {
-  // The stores: homes, bundles, or your own (store.hpp). Every Runtime also has a memory store,
-  // which is searched first. All stores are queried, and the judge ranks their builds
-  // (docs/stores.md). A new build goes to the first writable store of this list, or to memory if
-  // there is none or publishing fails. Several Runtimes may share a store.
+  // The stores: homes, bundles, or your own (store.hpp). Every Runtime also has a memory store. The
+  // comment on Runtime says how they are searched. A new build goes to the first writable store of
+  // this list that accepts it, or to memory if none does. Several Runtimes may share a store.
   std::vector<std::shared_ptr<Store>> stores;
   TemplateCatalog templates;  // empty: the built-in ones
   CompilePolicy compile = CompilePolicy::on_miss;
@@ -57,14 +56,15 @@ struct RuntimeOptions {
   CompileOptions compile_options;
   std::optional<std::string> driver_library;  // nullopt: libcuda.so.1 (loader/driver.hpp)
   LogSink log;
-  // Called once for each request that misses the process cache or fails, on the requesting thread,
-  // with no lock held, so it may call the Runtime. Requests that waited for another thread count as
-  // process hits. Not called in a forked child. Must not throw.
+  // Called once for each request (function(), cubin()) that misses the process cache or fails, on
+  // the requesting thread, with no lock held, so it may call the Runtime. If a call of function()
+  // joined the request of another thread, only its failure is reported; its success counts as a
+  // process hit. Not called in a forked child. Must not throw.
   Callback<void(const KernelEvent&)> observer;
 };
 
-// A complete, checked specification. `Runtime::resolve` makes it once for many requests.
-// Immutable for the caller. Usable only with the Runtime that resolved it.
+// A complete, checked specification. `Runtime::resolve` makes it once for many requests. Immutable
+// and thread-safe. Usable only with the Runtime that resolved it.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -75,15 +75,38 @@ class Kernel {
   Kernel() = default;
 };
 
-// Looks a kernel up in the process cache, then in the stores. If neither has it, compiles it, keeps
-// it and loads it. Runtimes are independent: two of them share only the stores that both were
-// given. Thread-safe. Functions stay valid after the Runtime is destroyed.
+// Finds or compiles kernels, and loads them. Runtimes are independent: two of them share only the
+// stores that both were given. Thread-safe. Functions stay valid after the Runtime is destroyed.
+//
+// Look-up. function() looks in the process cache, then queries all stores, memory first. A build is
+// usable if it runs on the device, RuntimeOptions::targets allows its target, and it is neither
+// stale nor foreign (build_status()). The usable builds are ranked by target (specific, family,
+// baseline, PTX), then by status (a current local build, a bundle's or imported one, a local one
+// that cannot be compared), then by version and order of the stores; a pinned channel's builds
+// precede those of other bundles. Any usable build precedes compiling, also one for a less specific
+// target. If there is none, the kernel is compiled for the best target, unless compile = never.
+// Before that, the build is locked, and the stores and the shared build caches are queried for it
+// once more.
+//
+// Failures. function(), cubin() and explain() log a store that fails and go on without it. rows(),
+// and resolve() where it searches by name, key or some parameters, return its error, except for a
+// server that does not answer. A build that is damaged or does not load is skipped. If another
+// process holds the build's lock for 10 minutes, the kernel is compiled without the lock. If
+// another thread works on the same request for 20 minutes, the joined call returns busy. If no
+// store accepts a new build, a warning is logged, the build stays in memory and the request
+// succeeds.
+//
+// Blocking. A hit in the process cache does not block. Otherwise function() and cubin() may block
+// on files, servers, other builders, NVRTC and the driver. explain(), rows(), build_status() and
+// resolve(), except for a template or source, may block on files and servers. compiler() and
+// can_compile() search for NVRTC at the first call; device() opens the driver.
 //
 // After fork, every call of the parent's Runtime returns unsupported in the child. The child may
 // create a Runtime with stores that it opens. That Runtime finds existing builds. Its compilations
 // return unavailable if another thread of the parent was inside NVRTC during the fork, because
 // NVRTC's locks stay locked. Its requests for a device return unavailable if the parent had
-// initialised CUDA. Nothing hangs. Start workers that compile with exec (spawn).
+// initialised CUDA. Nothing hangs. A worker process that compiles should be started with exec
+// (spawn).
 class Runtime {
  public:
   struct Counters {
@@ -109,32 +132,35 @@ class Runtime {
   virtual ~Runtime() = default;
 
   // Checks a specification once. If a template has its name, the specification must meet that
-  // template. Otherwise it selects an existing kernel of a store, and parameters may be left out as
-  // long as exactly one kernel matches. Equal complete specifications give the same object. Returns
-  // invalid_argument for values that a template rejects, or if several kernels match, with the
-  // parameters that differ. Returns not_found if there is neither a template nor a kernel.
+  // template. Otherwise the specification selects an existing kernel of a store, and parameters may
+  // be left out as long as exactly one kernel matches. Equal complete specifications give the same
+  // object. Returns invalid_argument for values that a template rejects, or if several kernels
+  // match, with the parameters that differ. Returns not_found if there is neither a template nor a
+  // kernel.
   virtual Result<std::shared_ptr<const Kernel>> resolve(const KernelSpec& spec) = 0;
-  // Resolves the kernels of a plain CUDA source, which has no cubinet-template comment. They are
-  // compiled, kept and found like those of templates. Each launch must state block size and dynamic
-  // shared memory (LaunchConfig). Returns an error (invalid_argument) for an invalid source.
+  // Resolves a plain CUDA source, which has no cubinet-template comment, as one Kernel. Its CUDA
+  // kernels are the entry points. It is compiled, kept and found like the kernel of a template.
+  // Each launch must state block size and dynamic shared memory (LaunchConfig). Returns an error
+  // (invalid_argument) for an invalid source.
   virtual Result<std::shared_ptr<const Kernel>> resolve(const SourceProgram& program) = 0;
-  // Resolves the kernels of the caller's cubin, PTX or fatbinary under a name. They are identified
-  // by their bytes, kept with the other builds unless they exist already, and found again by name
-  // or key. Each image of a fatbinary is a build for its target. Other bytes under the same name
-  // are another kernel. Each launch must state block size and dynamic shared memory (LaunchConfig).
-  // Functions are named by their symbols. Returns corruption, invalid_argument or unsupported if
-  // the bytes are not a loadable CUDA image.
+  // Resolves the caller's cubin, PTX or fatbinary under a name, as one Kernel. Its entry points are
+  // the symbols of its functions. It is identified by its bytes, kept with the other builds unless
+  // it exists already, and found again by name or key. Each image of a fatbinary is a build for its
+  // target. Other bytes under the same name are another Kernel. Each launch must state block size
+  // and dynamic shared memory (LaunchConfig). Returns corruption, invalid_argument or unsupported
+  // if the bytes are not a loadable CUDA image.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view name, ByteView image) = 0;
   // Resolves a stored kernel. The argument is the key of any of its builds, the name of one of its
-  // functions, or the name of its image. "@" and the beginning of a pin may follow a name. Returns
-  // an error (invalid_argument) that lists the kernels if several match.
+  // functions, or the name under which its image was added. "@" and the beginning of a publisher's
+  // pin, or of the image's SHA-256, may follow a name. Returns an error (invalid_argument) that
+  // lists the kernels if several match, and not_found if none does.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view key_or_name) = 0;
 
-  // Returns the function to launch on a device. An empty `entry_point` means the kernel's first.
-  // With compile = never, or without a template, a miss returns not_found; the message lists the
-  // targets that were looked for. Returns unavailable if the kernel has to be compiled and NVRTC is
-  // missing. May block while another thread or process builds the kernel, and on files, servers,
-  // NVRTC and the driver.
+  // Returns the function to launch on a device. An empty `entry_point` means the kernel's first. A
+  // miss returns not_found if compile = never, or if the kernel has neither a template nor a
+  // source; the message lists the targets that were looked for. Otherwise a miss is compiled:
+  // returns unavailable if NVRTC is missing, unsupported if the template's minimum target excludes
+  // the device, and compile_failed if the source does not compile.
   virtual Result<Function> function(const KernelSpec& spec, int device,
                                     std::string_view entry_point = {}) = 0;
   // Does the same for a resolved kernel: the path for every launch. A hit does not allocate and
@@ -144,24 +170,25 @@ class Runtime {
   virtual Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point = {}) = 0;
 
   // Returns the verified image for one exact target, without a device: from a store, or compiled
-  // and kept. Returns nullopt if no build exists and compile = never or the kernel has no template.
-  // Returns unavailable if NVRTC is missing. Only this function compiles to PTX; function() uses
-  // PTX that a store has.
+  // and kept. Returns nullopt if no build exists and compile = never, or if the kernel has neither
+  // a template nor a source. Other errors of a compilation are those of function(). Only this
+  // function compiles to PTX; function() uses PTX that a store has.
   virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target,
                                                   ImageKind kind = ImageKind::cubin) = 0;
 
   // Returns what function() would do for a device of this capability, and why, with every build in
   // the stores. Needs no driver. Compiles and loads nothing. Returns an error (invalid_argument)
-  // for a kernel that another Runtime prepared.
+  // for a kernel that another Runtime resolved.
   virtual Result<KernelExplanation> explain(const Kernel& kernel, ComputeCapability device) = 0;
-  // Returns the rows of the attention kernels that exist and that function() would choose for a
-  // device of this capability. The list is complete: a store that fails is an error.
+  // Returns the rows (entries of the kernel table) of the attention kernels that exist, each of the
+  // build that function() would choose for a device of this capability. The list is complete: a
+  // store that fails is an error, except for a server that does not answer.
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
-  // Returns whether function() would use this build now. A build is stale if its sources, headers,
-  // options or compiler have changed, and foreign if its template has another interface version.
-  // Neither is ever used. Sets only `record`, `status` and `verdict`, because no device is given.
-  // Returns an error if the status cannot be determined, for example because a header cannot be
-  // read.
+  // Returns whether function() would use this build now. A local build is stale if its sources,
+  // headers, options or compiler have changed. A build is foreign if its interface version differs
+  // from that of its template. Neither is ever used. Sets only `record`, `status` and `verdict`,
+  // because no device is given. Returns an error if the status cannot be determined, for example
+  // because a header cannot be read.
   virtual Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) = 0;
 
   // Removes the functions of a kernel on a device from the process cache, so that the next request

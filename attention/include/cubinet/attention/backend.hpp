@@ -115,7 +115,7 @@ Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, c
                                               const AttentionBackends& backends,
                                               const PlanOptions& options = {});
 
-// Does the same and returns an error if no backend serves the problem.
+// Does the same. Returns unsupported, with the reason of each backend, if every backend declines.
 Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const DeviceFacts& device,
                                      const AvailableKernels& kernels, const AttentionBackends& backends,
                                      const PlanOptions& options = {});

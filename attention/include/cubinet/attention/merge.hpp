@@ -21,8 +21,8 @@ namespace cubinet {
 // both are -infinity, the row is 0 and its log-sum-exp is -infinity. Only one of the parts may
 // include the sinks.
 //
-// Bound to one device. A cheap handle, immutable and thread-safe. It keeps its module loaded. A
-// CUDA graph of its runs needs the handle, or a copy, for as long as the graph is launched.
+// Bound to one device. A cheap handle, immutable and thread-safe. It keeps its module loaded. Keep
+// it, or a copy, until its last run, or the last launch of a CUDA graph of its runs, has finished.
 class AttentionMerge {
  public:
   struct Problem {

@@ -36,10 +36,11 @@ struct DeviceRows;         // kernel_explanation.hpp
 // Selects the first backend that serves the problem.
 inline constexpr std::string_view kAutomaticBackend = "auto";
 
-// The kernels that plans may use, and the measurements of them. Each implementation has one table
-// of rows. Published kernels have one table for each version of their package (its pin), so kernels
-// of two versions are never compared. Each table is indexed for one device. A plain value whose
-// copies share the rows.
+// The kernels that plans may use, and the measurements of them. An implementation is a set of
+// kernels with one argument layout and one planner: a template, by its name, or `trtllm-gen` for
+// published kernels. A template has one table of rows. Published kernels have one table for each
+// pin (each version of their package), so kernels of two versions are never compared. Each table is
+// indexed for one device. A plain value whose copies share the rows.
 class AvailableKernels {
  public:
   AvailableKernels() = default;  // no kernels, for any device
@@ -49,9 +50,9 @@ class AvailableKernels {
   static AvailableKernels create(const DeviceRows& found, ComputeCapability device,
                                  std::string_view device_name = {});
 
-  // Returns the tables of an implementation, the most recently pinned one first. There is at least
-  // one; it is empty if the implementation has no rows. Valid as long as a copy of this object
-  // lives.
+  // Returns the tables of an implementation, the one with the highest KernelRow::version (of its
+  // bundle or import) first. There is at least one; it is empty if the implementation has no rows.
+  // Valid as long as a copy of this object lives.
   std::span<const std::shared_ptr<const KernelIndex>> tables(std::string_view implementation) const;
   const KernelIndex& of(std::string_view implementation) const { return *tables(implementation).front(); }
   std::optional<ComputeCapability> device() const { return device_; }  // nullopt: any
@@ -68,7 +69,8 @@ class AvailableKernels {
   std::map<std::string, std::vector<std::shared_ptr<const KernelIndex>>, std::less<>> by_implementation_;
 };
 
-// A request of a step to a Runtime. monostate: the kernel is only assumed to exist.
+// The kernel that a step requests from a Runtime. monostate: the plan assumes that the kernel
+// exists (PlanOptions::assumes_all_kernels), so the step cannot be launched.
 using KernelRequest = std::variant<std::monostate, KernelSpec>;
 
 struct PlanOptions {
@@ -161,9 +163,9 @@ struct DeviceTensor {
   bool is_contiguous() const { return strides == std::array<std::int64_t, 3>{0, 0, 0}; }
 };
 
-// The tensors of one run. The addresses and strides of Q, K, V and O are multiples of 16 bytes. The
-// address of the workspace is a multiple of kWorkspaceAlignment. Other addresses are multiples of
-// 4.
+// The tensors of one run. The addresses and strides of q, k, v, o, new_q, new_k and new_v are
+// multiples of 16 bytes, and so are the addresses of cos_sin and the block scales. The addresses of
+// scratch and counters are multiples of kWorkspaceAlignment. Other addresses are multiples of 4.
 struct AttentionTensors {
   // [batch, q_len, heads_q, head_dim_qk]. With ragged_q: [tokens, heads_q, head_dim_qk], whose
   // first stride is ignored.
@@ -187,30 +189,37 @@ struct AttentionTensors {
   // mask_words()]. If bit j % 32 of word j / 32 of a query token is set, the token sees query token
   // j of its sequence. Tokens before the query tokens are visible within the window.
   DeviceTensor mask = {};
-  // [batch + 1], int32: the first token of each sequence in Q, and in K and V. The last entry is
-  // the number of tokens. Required if AttentionPlan::TensorRules::reads_offsets is true.
+  // [batch + 1], int32: the index in Q of the first token of each sequence, then the number of
+  // tokens. Required if AttentionPlan::TensorRules::reads_offsets is true.
   DeviceTensor q_offsets = {};
+  // The same for the tokens of K and V. Required for prefill, if reads_offsets is true.
   DeviceTensor kv_offsets = {};
-  // Block scales, one for 16 elements. Those of K and V (e2m1) have the dimensions page, head, and
-  // tokens with columns.
+  // Block scales, e4m3, one for 16 elements. Required for K and V of e2m1: [pages, heads_kv, page
+  // size * head dim / 16], contiguous.
   DeviceTensor k_block_scales = {};
   DeviceTensor v_block_scales = {};
+  // Required for O of e2m1, and written: one byte for 16 elements, in the order of the published
+  // kernel.
   DeviceTensor o_block_scales = {};
   DeviceTensor softmax_scale = {};  // one fp32, already multiplied by log2(e); required if scales_on_device
   DeviceTensor output_scale = {};   // one fp32; required if scales_on_device
   DeviceTensor scratch = {};        // WorkspaceSizes::scratch_bytes
   DeviceTensor counters = {};       // WorkspaceSizes::counter_bytes
-  // The new Q, K and V, required if AttentionProblem::append is set: of the data type that it
-  // states, [batch, q_len, heads, head dim], laid out like `q`. `q`, `k` and `v` are then written.
-  // `new_q` is needed if appends_q() and may be `q` itself. The three may be parts of one tensor,
-  // selected by strides.
+  // The new rows that AttentionProblem::append writes to `q`, `k` and `v`: [batch, q_len, heads,
+  // head dim] of Append::data_type, laid out like `q`. `new_k` and `new_v` are required with an
+  // append. `new_q` is required if appends_q() is true, and may be `q` itself if type and strides
+  // are equal. The three may be parts of one tensor, selected by strides.
   DeviceTensor new_q = {};
   DeviceTensor new_k = {};
   DeviceTensor new_v = {};
-  DeviceTensor positions = {};  // int32, one for each token in the order of Q. With Append::positions.
-  // [positions, rope_dim], fp32, contiguous. With Append::rope_dim (rope_table).
+  // [batch, q_len], int32, contiguous; with ragged_q: [tokens]. The position of each token of Q.
+  // Required if Append::positions is true.
+  DeviceTensor positions = {};
+  // [positions, rope_dim], fp32, contiguous: rope_table(). Required if Append::rope_dim is not 0.
   DeviceTensor cos_sin = {};
-  DeviceTensor q_scale = {};  // One fp32 each. With scales_on_device, for tensors stored as e4m3.
+  // One fp32 each: the scales that replace Append::q_scale, k_scale and v_scale. Required with an
+  // append and scales_on_device, for each of Q, K and V that is stored as e4m3.
+  DeviceTensor q_scale = {};
   DeviceTensor k_scale = {};
   DeviceTensor v_scale = {};
 };
@@ -229,11 +238,12 @@ class ArgumentWriter {
   virtual std::size_t size() const = 0;  // bytes, at most kMaximumArgumentBytes
   // Writes the part that does not depend on the tensors. Called once, when the plan is bound.
   virtual void prepare(std::span<std::byte> argument) const = 0;
-  // Writes the rest over the result of prepare(). Called at every run. Arguments with tensor maps
-  // are cached by their tensors, and a hit does not call it. The result must therefore depend on
-  // the tensors alone. Must neither allocate nor block.
+  // Writes the rest over the result of prepare(). Called once per run, except that a run whose
+  // tensors equal those of an earlier run may reuse an argument with tensor maps. The result must
+  // therefore depend on the tensors alone. Must neither allocate nor block.
   virtual void write(const AttentionTensors& tensors, std::span<std::byte> argument) const = 0;
-  // Fills in the tensor maps of the argument and returns their number. Called whenever write() is.
+  // Fills in the tensor maps of the argument and returns their number. Called after write(), and
+  // once with empty tensors when the plan is bound.
   virtual std::size_t tensor_maps(const AttentionTensors& /*tensors*/,
                                   std::span<PlacedTensorMap, kMaximumTensorMaps> /*maps*/) const {
     return 0;
@@ -271,7 +281,7 @@ struct WorkDivision {
 struct AttentionPlan {
   // The requirements of a plan's kernels on the tensors of a run, in addition to the problem's.
   struct TensorRules {
-    bool reads_offsets = false;   // if true, q_offsets is required; in prefill, kv_offsets too
+    bool reads_offsets = false;   // if true, q_offsets is required; for prefill, kv_offsets too
     bool contiguous_o = false;    // if true, O must be contiguous
     bool lse_as_planned = false;  // if true, the LSE is written only if the problem requests it
     // If true, the kernel indexes with int32: the number of pages and the stride of the page table
@@ -307,7 +317,8 @@ struct AttentionPlan {
   // decided.
   std::string measured;
   std::vector<Candidate> candidates;  // empty if tiles were not compared
-  // The number of kernels examined in turn. The chosen one is the last.
+  // The passes of the selection of a published kernel: one, and one for each refinement that
+  // replaced the kernel (docs/selection.md). 1 for templates.
   std::uint32_t passes = 1;
   // The reasons of the choice. Filled if the request asks for an explanation.
   std::vector<std::string> trace;
@@ -324,8 +335,8 @@ struct AttentionPlan {
 };
 
 // A plan with its kernels loaded on one device. A cheap handle, immutable and thread-safe. It keeps
-// its modules loaded even after Runtime::release(). A CUDA graph of its runs needs the handle, or a
-// copy, for as long as the graph is launched.
+// its modules loaded even after Runtime::release(). Keep the handle, or a copy, until its last run
+// has finished on the device, and so has the last launch of every CUDA graph that captured a run.
 class BoundAttention {
  public:
   // Finds and loads every step's kernel and compiles missing ones. Queries the driver for the
@@ -334,12 +345,12 @@ class BoundAttention {
   // invalid_argument for a device whose capability or SM count differs from the plan's, or an error
   // of the Runtime.
   //
-  // The Runtime chooses builds by its own RuntimeOptions::targets. Returns invalid_argument if the
-  // loaded build has another target than the plan's row, or a target that PlanOptions::targets
-  // refuses. If the kernel was not compiled when the plan was made, the target of the row is a
-  // forecast. A build for another target is then accepted if PlanOptions::targets is the default or
-  // equals the Runtime's policy, and plan() states the loaded target. Returns not_found if the plan
-  // may not compile and no build exists.
+  // The Runtime chooses builds by its own RuntimeOptions::targets. PlanOptions::targets must allow
+  // the target of every loaded build. If the attention kernel existed when the plan was made, its
+  // build must have the target of the plan's row. If it did not exist, that target is a forecast,
+  // and another target is accepted if PlanOptions::targets is the default or equals the Runtime's
+  // policy; plan() then states the loaded target. Otherwise returns invalid_argument. Returns
+  // not_found if the plan may not compile and no build exists.
   static Result<BoundAttention> bind(Runtime& runtime, const AttentionPlan& plan, int device);
 
   const AttentionPlan& plan() const;

@@ -28,7 +28,8 @@ inline constexpr std::uint32_t kUnlimited = 0x7fffffff;
 // tokens and are the largest of the batch; kv_len includes the q_len newest tokens. Query head h
 // reads KV head h / group_size(). A plain value.
 struct AttentionProblem {
-  // If true, the tokens of a prompt. If false, one or a few tokens of each sequence: generation.
+  // If true, Q has the tokens of prompts. If false, it has one or a few tokens of each sequence
+  // (generation).
   bool prefill = false;
   std::uint32_t batch = 1;
   std::uint32_t q_len = 1;
@@ -43,7 +44,7 @@ struct AttentionProblem {
   DataType data_type_o = DataType::bf16;
   QkvLayout layout = QkvLayout::paged_kv;
   std::uint32_t tokens_per_page = 64;  // with a paged layout
-  // Dense, causal or custom. Sliding follows from the lengths.
+  // Dense, causal or custom. is_sliding() says whether `window` or `chunk` makes it a sliding mask.
   AttentionMask mask = AttentionMask::causal;
   std::uint32_t window = kUnlimited;  // the most KV tokens that a row sees
   std::uint32_t chunk = kUnlimited;   // chunk size of chunked attention
@@ -52,6 +53,7 @@ struct AttentionProblem {
   bool skips_softmax = false;
   // If true, each head has a logit that adds to the softmax sum and has no V (attention sinks).
   bool sinks = false;
+  // Sage attention's block sizes of Q, K, P and V. 0: off.
   std::array<std::uint16_t, 4> sage_block = {0, 0, 0, 0};
   KvOrder kv_order = KvOrder::nhd;    // with a paged layout
   bool separate_page_tables = false;  // if true, K and V have separate page tables

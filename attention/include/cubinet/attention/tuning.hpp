@@ -11,9 +11,10 @@ namespace cubinet {
 struct TuneAttentionOptions {
   // The device memory to measure in. With address 0 the measurement allocates its own.
   DeviceTensor scratch = {};
-  CUstream stream = nullptr;   // that the caller is about to run on
+  CUstream stream = nullptr;   // the stream that the caller will run on
   double budget_seconds = 10;  // approximate; rarely exceeded by a factor of two
-  // Called often, from any thread. If it returns true the measurement ends: unavailable.
+  // Called often, from any thread. If it returns true, the measurement ends and returns
+  // unavailable.
   Callback<bool()> cancelled = {};
 };
 
@@ -26,7 +27,7 @@ struct TuneAttentionOptions {
 // The row is for TuningTable::add(). WritableStore::add_tuning() keeps it;
 // AvailableKernels::use_tuning() plans with it at once.
 //
-// busy while `stream`, or a stream that the legacy stream waits for, is being captured;
+// Returns busy while `stream`, or a stream that the legacy stream waits for, is being captured;
 // invalid_argument if the scratch memory is too small; unsupported if nothing runs the problem.
 Result<TuningTable::Row> tune_attention(Runtime& runtime, const AttentionProblem& problem, int device,
                                         const TuneAttentionOptions& options = {});

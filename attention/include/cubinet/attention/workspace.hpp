@@ -8,8 +8,8 @@
 
 namespace cubinet {
 
-// The scratch and counter buffers of one plan on one device. Freed on destruction, which must come
-// after the last run that uses it. Movable; use it on one stream at a time.
+// The scratch and counter buffers of one plan on one device. Freed on destruction, before which the
+// last run that uses them must have finished. Movable; use it on one stream at a time.
 class AttentionWorkspace {
  public:
   // Allocates both buffers and zeroes them. Driver errors are returned and name the size.

@@ -35,7 +35,8 @@ Result<BundleProfile> parse_bundle_profile(std::string_view text);
 struct BundleOptions {
   // The name of the series of versions that it belongs to. No control characters.
   std::string channel;
-  std::uint64_t version = 0;  // the highest of several bundles wins
+  // Among bundles' builds of a kernel for one target, the highest version is used.
+  std::uint64_t version = 0;
   // Seconds since 1970, chosen by the maker. 0: not stated. The library does not read the clock for
   // them.
   std::uint64_t created = 0;
@@ -84,7 +85,7 @@ class Bundle : public Store {
                                               std::optional<TrustPolicy> policy = std::nullopt);
 
   virtual const BundleRoot& root() const = 0;
-  // Returns the bytes that a signature covers: the beginning of the bundle.
+  // Returns the root, the beginning of the bundle, which is all that a signature covers directly.
   virtual ByteView root_bytes() const = 0;
   // Return the policy that it was opened with, and the trusted keys that have signed it.
   virtual const std::optional<TrustPolicy>& policy() const = 0;
@@ -115,7 +116,8 @@ struct ImportReport {
   std::vector<StoreFinding> refused;
   // Measurements in the bundle, independent of the imported part.
   std::uint64_t measurements = 0;
-  // A build of a newer bundle that the store had already. Requests still use it.
+  // An imported build, and a build of a newer bundle that the store had already and that requests
+  // continue to use.
   struct Outranked {
     std::shared_ptr<const CubinRecord> imported;
     std::shared_ptr<const CubinRecord> in_use;

@@ -48,10 +48,13 @@ using StoredRows = std::vector<StoredRow>;
 // A container of cubins: this process's memory, a home, a bundle file, an imported folder, a
 // server. It does not choose between builds (judge.hpp).
 //
-// Thread-safe. A list is complete or an error: it contains every readable build that was published
-// before the call. A damaged entry is not a build. It is logged, quarantined if the store may do
-// that, and found by `verify`. In a process forked after the store was opened, every call except
-// the destructor returns unavailable.
+// Thread-safe. The result of a look-up (find…) and of list() is complete, or the call returns an
+// error: the result has every readable build that was published before the call. A damaged entry is
+// not a build. It is logged, quarantined if the store may do that, and found by `verify`. In a
+// process forked after the store was opened, every call except the destructor returns unavailable.
+//
+// A KernelId identifies a kernel, a KernelIdentity a kernel on one target, and a KernelKey is the
+// 64-bit hash of such an identity (spec/kernel_key.hpp).
 class Store {
  public:
   virtual ~Store() = default;
@@ -59,12 +62,13 @@ class Store {
   virtual const StoreDescription& description() const = 0;
   // Returns the bytes received over a network since it was opened.
   virtual std::uint64_t fetched_bytes() const { return 0; }
-  // Returns a readable location of a build, for messages: the store's, or that of the folder that
-  // it was imported from.
+  // Returns the location of a build as a text for messages: that of the store, or of the folder
+  // that the build was imported from.
   virtual std::string place_of(const CubinRecord& /*record*/) const { return description().place; }
 
-  // Returns true if a channel is pinned to the bundle of this build. Such builds are preferred to
-  // those of other bundles. REQUIRES: this store listed the record.
+  // Returns true if the build is from the version of a bundle to which its channel is pinned, that
+  // is fixed by the user. Such builds are preferred to those of other bundles. REQUIRES: this store
+  // listed the record.
   virtual bool prefers(const CubinRecord& /*record*/) const { return false; }
 
   // Returns every build of a kernel, for every target and of every kind, unordered. A miss is an
@@ -72,7 +76,8 @@ class Store {
   virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
   // Return builds for callers without the specification. find_key() returns every build with this
   // key. find_function() returns every build that has a function of this name (its symbol or, for a
-  // source, its C++ name), and every image that was added under this name (maker `function`).
+  // source, its C++ name), and every build of a kernel of the maker `function` with this name: a
+  // published function, or an image that a user added under it.
   virtual Result<CubinRecords> find_key(KernelKey key) = 0;
   virtual Result<CubinRecords> find_function(std::string_view name) = 0;
   // Returns every build, ordered by maker, name, key, then fingerprint.
@@ -110,7 +115,7 @@ struct StoreFinding {
     damaged_index,
     damaged_import,
     damaged_tuning,
-    conflicting_build  // a build of this identity and fingerprint exists with other bytes
+    conflicting_build  // the store has this build (identity, kind, fingerprint) with other bytes
   };
   Kind kind = Kind::damaged_cubin;
   std::string file;  // Relative to the home. Absolute for a bundle or a folder used in place.
@@ -137,12 +142,13 @@ class BuildLock {
 // A store that accepts builds.
 class WritableStore : public Store {
  public:
-  // Makes the build durable, then visible. An intact existing build is kept, because builds of one
-  // identity, kind and fingerprint are interchangeable. A damaged one is replaced, and a bundle's
-  // build is replaced by a local build or by that of a newer bundle. If it returns an error, the
-  // build is not kept; busy means that the store was locked for more than 10 s. REQUIRES: the
-  // record's digest and size are the image's (checked: invalid_argument), and the record survives
-  // encoding and decoding.
+  // Makes the build durable, then visible. If the store has an intact build of the same identity,
+  // kind and fingerprint, that one is kept, also if its bytes differ: both were made from the same
+  // inputs. There are two exceptions: a local build replaces a bundle's, and a newer bundle's
+  // replaces an older one's. A damaged build is replaced. import_bundle() reports other bytes as
+  // conflicting_build. If publish() returns an error, the new build is not kept; busy means that
+  // the store was locked for more than 10 s. REQUIRES: the record's digest and size are the image's
+  // (checked: invalid_argument), and the record survives encoding and decoding.
   virtual Result<void> publish(const Cubin& cubin) = 0;
   // Removes builds, and images that nothing else uses. Returns the number of removed builds. Also
   // removes other records of these builds, for example those of imports, because look-ups would

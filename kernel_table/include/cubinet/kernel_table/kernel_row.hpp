@@ -78,15 +78,16 @@ struct ExtraColumn {
   friend bool operator==(const ExtraColumn&, const ExtraColumn&) = default;
 };
 
-// Everything needed to select, size, launch and verify a kernel, so that selection opens no cubin.
-// A plain value.
+// An entry of the kernel table, which describes one build of an attention kernel: everything needed
+// to select, size, launch and verify it, so that selection opens no cubin. A plain value.
 struct KernelRow {
   KernelSelector selector;
   KernelTraits traits;
   SmTarget target;
   std::vector<ExtraColumn> extras;  // ascending by name
-  // The set of kernels that share one parameter struct and one planner. Part of the identity: rows
-  // with equal selectors and different implementations are different kernels.
+  // The name of the set of kernels with one argument structure and one planner: a template, or
+  // "trtllm-gen". Part of the identity: rows with equal selectors and different implementations are
+  // different kernels.
   std::string implementation;
   // For published kernels, and part of their identity. `layout` is the name of the layout of the
   // kernel's arguments, if known. `pin` is the SHA-256, in hexadecimal, of the metadata that lists

@@ -26,13 +26,14 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
-  // The 16-row tiles that a warp multiplies with the KV it loads: two if KV must be converted.
+  // The 16-row tiles that a warp multiplies with the KV it loads. There are two if KV is converted,
+  // the Q tile has 32 rows and V has at most 128 columns: KV is then converted once for both.
   static constexpr int kRowTiles = kConvertsKv && kTileQ == 32 && kHeadDimV <= 128 ? 2 : 1;
   static constexpr int kWarpRows = 16 * kRowTiles;
-  // The tokens of a slice. The four warps that share a slice wait for each other, and 8-bit
-  // elements take longer from arrival to product. Slices of 32 tokens halve this cost and give a
-  // warp independent products to overlap. With 256 columns the accumulators leave no registers for
-  // them.
+  // The tokens of a slice. With 64 rows, the four warps that share a slice wait for each other. KV
+  // that is converted takes longer from arrival to product. Slices of 32 tokens halve both costs
+  // per token and give a warp independent products to overlap. With more than 128 columns of V the
+  // accumulators leave no registers for them.
   static constexpr int kSlice = (kTileQ == 64 || kConvertsKv) && kHeadDimV <= 128 ? 32 : 16;
   static constexpr int kWarpsQ = kTileQ / kWarpRows;
   static constexpr int kWarpsKv = tile_size_kv / kSlice;
@@ -59,10 +60,12 @@ constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
 // registers by a word or two.
 constexpr bool kQInRegisters = kRowTiles == 1 && kWidestHead <= 128 &&
                                (kWidestHead > 64 || kSlice == 16 || (!sliding_window && page_size > kSlice));
-// The registers that a thread needs without spilling, for the accumulators and the Q fragments.
-// Without this bound ptxas spills a word to fit one more CTA on the SM.
+// If true, the page numbers of a slice and the window need more registers than usual.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
+// The registers that a thread needs to keep its accumulators and Q fragments without spilling.
 constexpr int kRegisters = kWidestHead > 64 || kRowTiles == 2 ? 255 : kManyValues ? 168 : 128;
+// The CTAs that fit on an SM with these registers, for __launch_bounds__. Without this bound ptxas
+// spills a word to fit one more CTA.
 constexpr int kBlocksPerSm = maximum(65536 / (Shape::kThreads * kRegisters), 1);
 
 static_assert(attention_decode_threads == Shape::kThreads, "the host's formula of the CTA size differs");

@@ -112,8 +112,10 @@ class KvStream {
   SharedAddress ring_;
   int group_kv_;
   int slot_ = 0;
-  SlicePages pages_;  // before `fill`, lane i holds the pages of slice i: one load for all look-ups
-  SlicePages next_pages_ = {};
+  // Up to the first release_k, lane i holds the pages of slice i, so that one load makes all
+  // look-ups of `fill`. Afterwards every lane holds the pages of the slice that is copied next.
+  SlicePages pages_;
+  SlicePages next_pages_ = {};  // of the slice after `pages_`, the same in every lane
 };
 
 }  // namespace cubinet::attention_decode

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of the scores of `attention_latent_narrow` if K is e4m3. They are multiplied as
-// fp16: each warp converts its own 16 tokens of K between shared memory and the registers that feed
+// The score product of `attention_latent_narrow` for K of e4m3, which is multiplied as fp16. Each
+// warp loads its own 16 tokens of K from shared memory and converts them in the registers that feed
 // wgmma.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_latent_narrow/product.cuh>
@@ -13,9 +13,9 @@ class ConvertedScoreProduct {
   __device__ explicit ConvertedScoreProduct(const SharedLayout& layout)
       : layout_(layout), warp_(threadIdx.x % kWarpgroup / 32), lane_(threadIdx.x % 32) {}
 
-  // Converts Q to fp16 and stores it, each row times a power of two. In each 16 elements, the first
-  // two of every four precede the others, which is the order in which K reaches the tensor cores.
-  // The whole warpgroup must call it.
+  // Converts Q to fp16 and stores it, each row times a power of two. Each 16 elements are stored in
+  // the order 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15, in which the conversion of K passes its
+  // elements to the tensor cores. The whole warpgroup must call it.
   __device__ void load_q(const AttentionDecodeParameters& p, const Sequence& sequence,
                          const PackedRows& rows) {
     synchronize_warps(kScoreBarrier, kWarpgroup);

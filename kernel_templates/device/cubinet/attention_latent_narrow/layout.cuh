@@ -79,8 +79,8 @@ struct PipelineState {
 // A work item as the producer sends it to the other warps.
 struct SentItem {
   WorkItem item;
-  int slot;   // slot of its partial result, if its tile is shared
-  int share;  // units of a CTA
+  int slot;   // index of its partial result in the workspace, if CTAs share its tile
+  int share;  // units of KV that each CTA processes (work_division.cuh)
 };
 
 // The producer's end of the queue. The producer finds the work items of the CTA. All of its threads

@@ -207,9 +207,9 @@ class OutputWarpgroups {
     return make_float4(low[0], low[1], high[0], high[1]);
   }
 
-  // Exchanges pairs between two lanes that are `lanes` apart. A lane keeps `first`, or `second` if
-  // it is the upper lane, and receives the same pair of the other lane. Afterwards `first` is the
-  // pair of the lower lane.
+  // Exchanges pairs between two lanes that are `lanes` apart. Afterwards the lower lane has the
+  // `first` pair of both lanes, and the upper lane the `second` pair of both. In each lane, `first`
+  // is then the pair from the lower lane, and `second` the pair from the upper lane.
   __device__ static void exchange(float (&first)[2], float (&second)[2], bool upper, int lanes) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

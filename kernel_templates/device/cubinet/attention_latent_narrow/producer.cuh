@@ -91,8 +91,8 @@ class Producer {
     }
   }
 
-  // Copies the last block, which has half as many chunks: four of the eight threads that share a
-  // row copy the chunks of the next row.
+  // Copies the last block, whose rows have four chunks instead of eight. Of the eight threads of a
+  // row, four copy the chunks of that row and four those of the row kRowsAtOnce further on.
   __device__ void copy_tail(SharedAddress target, const GlobalAddress (&sources)[kRows], int token,
                             int end) const {
     const bool upper = chunk_ >= 4;

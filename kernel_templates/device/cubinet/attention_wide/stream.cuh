@@ -11,8 +11,8 @@ using Range = paged::TokenRange<sliding_window>;
 using RowPages = paged::RowPagesOf<Shape>;
 
 // The steps of a work item, and their rings. K is copied kLead steps before V, because it is used
-// kLead steps earlier. The single ring of latent attention holds both, so a step stays in it for as
-// long.
+// kLead steps earlier. Latent attention copies a step once as K and V, and keeps it in its single
+// ring for these kLead steps too.
 class WideStream {
  public:
   // `range` is the token range of the work item. Tokens before `oldest` are outside the window of

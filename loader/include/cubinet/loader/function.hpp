@@ -36,7 +36,8 @@ struct LaunchConfig {
 };
 
 // A launchable function of a loaded module on one device. It is a cheap handle that keeps its
-// module loaded. Copy it freely, and keep one as long as a CUDA graph with the kernel is launched.
+// module loaded. Copy it freely, and keep one until its last launch, or the last launch of a CUDA
+// graph with the kernel, has finished on the device.
 // Launching is thread-safe and takes no lock. It does not allocate, synchronise or change the
 // current context. The device's primary context must be current for the calling thread (as after
 // cudaSetDevice or Device::make_current).

@@ -33,7 +33,7 @@ enum class KernelMaker : std::uint8_t {
   source = 3,
   tool = 4,  // another compiler: its name and version, and its cache's name for the entry
 };
-std::string_view to_string(KernelMaker maker);  // "template", "publisher", "function"
+std::string_view to_string(KernelMaker maker);  // "template", "publisher", "function", "source", "tool"
 
 // The specification of a kernel: its maker, and typed values that distinguish it from the maker's
 // other kernels. Callers request kernels by it, and every store identifies its entries by it. A
