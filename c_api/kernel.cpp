@@ -9,13 +9,10 @@
 namespace cubinet::c_api {
 namespace {
 
-// The limit of each list of a source.
-constexpr std::size_t kMaximumElements = 65536;
-
 Result<void> check_list(const void* elements, std::size_t count, std::string_view name) {
-  if (count > kMaximumElements) {
+  if (count > kMaximumListElements) {
     return Error{ErrorCode::invalid_argument, fmt::format("`{}` has {} elements", name, count),
-                 fmt::format("pass at most {}", kMaximumElements)};
+                 fmt::format("pass at most {}", kMaximumListElements)};
   }
   return count == 0 ? Result<void>() : check_pointer(elements, name);
 }

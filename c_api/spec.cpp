@@ -7,14 +7,11 @@
 namespace cubinet::c_api {
 namespace {
 
-// The limit of a list; a specification is a name and a few values.
-constexpr std::size_t kMaximumElements = 4096;
-
 template <class Element, class Source>
 Result<ParameterValue> list_of(const Source* elements, std::size_t count, std::string_view member) {
-  if (count > kMaximumElements) {
+  if (count > kMaximumListElements) {
     return Error{ErrorCode::invalid_argument, fmt::format("`value.count` is {}", count),
-                 fmt::format("pass at most {}", kMaximumElements)};
+                 fmt::format("pass at most {}", kMaximumListElements)};
   }
   if (count != 0) CUBINET_TRY(check_pointer(elements, member));
   std::vector<Element> list;

@@ -12,6 +12,8 @@ namespace cubinet::c_api {
 
 // The size limit of a string argument. Sources and images are below it.
 inline constexpr std::size_t kMaximumTextBytes = std::size_t{256} << 20;
+// The limit of a list argument. It detects a wrong count before the list is read.
+inline constexpr std::size_t kMaximumListElements = 65536;
 
 // The size of each structure in the first version of the header. A structure that a caller passes
 // is never smaller. Because members are only appended, the current size equals it until one is.

@@ -25,8 +25,9 @@ TEST_CASE("each code of an error is the status of its number, and carries its na
   };
   for (const auto& [code, status] : codes) {
     Failure failure;
+    const ErrorCode reason = code;
     const auto given = run_call(failure.out(), [&]() -> Result<void> {
-      return Error{code, "what failed", "what to do", "a long log", 42};
+      return Error{reason, "what failed", "what to do", "a long log", 42};
     });
     CHECK(given == status);
     CHECK(failure.info().code == status);
