@@ -61,13 +61,6 @@ foreach(library IN LISTS linked)
   endif()
 endforeach()
 list(JOIN pc_requires " " pc_requires)
-if(BUILD_SHARED_LIBS)
-  set(CUBINET_FIND_DEPENDENCIES "")
-  set(CUBINET_PC_LINK "Libs: -L\${libdir} -lcubinet")
-else()
-  # Only the archive exists, so a consumer without --static needs the same libraries.
-  set(CUBINET_PC_LINK "Requires: ${pc_requires}\nLibs: -L\${libdir} -lcubinet ${pc_libs}")
-endif()
 
 # Relative to the .pc file, so that the installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
@@ -77,18 +70,27 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cubinet)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/cubinetConfig.cmake.in cubinetConfig.cmake
                               INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(cubinetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-configure_file(${PROJECT_SOURCE_DIR}/cmake/cubinet.pc.in cubinet.pc @ONLY)
+# cubinet.pc is for C programs and the shared library, cubinet-cpp.pc for C++ programs and the
+# archive, whose name keeps the linker from taking the shared library.
+function(configure_pc file description link)
+  set(CUBINET_PC_DESCRIPTION "${description}")
+  set(CUBINET_PC_LINK "${link}")
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/cubinet.pc.in ${file}.pc @ONLY)
+endfunction()
+configure_pc(cubinet "${PROJECT_DESCRIPTION}" "Libs: -L\${libdir} -lcubinet")
+configure_pc(cubinet-cpp "${PROJECT_DESCRIPTION}, for C++"
+             "Requires: ${pc_requires}\nLibs: -L\${libdir} -l:libcubinet.a ${pc_libs}")
 
 install(
-  TARGETS cubinet
+  TARGETS cubinet cubinet_c
   EXPORT cubinetTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tool NAMELINK_COMPONENT development
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT cubinetTargets NAMESPACE cubinet:: DESTINATION ${package_dir} COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/cubinetConfig.cmake ${PROJECT_BINARY_DIR}/cubinetConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindxxHash.cmake DESTINATION ${package_dir} COMPONENT development)
-install(FILES ${PROJECT_BINARY_DIR}/cubinet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/cubinet.pc ${PROJECT_BINARY_DIR}/cubinet-cpp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 # The pages and the examples keep their places, so that links between them hold.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tool)

@@ -119,11 +119,9 @@ function(cubinet_add_module name)
   set(target cubinet_${name})
   add_library(${target} OBJECT ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  if(NOT BUILD_SHARED_LIBS)
-    # A program that links the static library does not re-export it. The shared library uses its
-    # version script instead (cmake/cubinet.map).
-    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  endif()
+  # A program that links the archive does not re-export it. Functions of the C library are exported
+  # by their declarations.
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   cubinet_include_roots(roots ${name} ${CUBINET_INCLUDES_${name}})
   target_include_directories(${target} PRIVATE ${roots})
   target_link_libraries(${target} PRIVATE cubinet_settings ${arg_PRIVATE_LIBRARIES})

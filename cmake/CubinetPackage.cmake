@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Configures CPack: `cpack -G DEB` makes the Debian packages cubinet (tool, pages, examples,
-# completions, manual page) and libcubinet-dev (library, headers).
+# completions, manual page), libcubinet1 (the C library) and libcubinet-dev (archive, headers).
 
 include_guard(GLOBAL)
 
@@ -11,8 +11,8 @@ set(CPACK_PACKAGE_CONTACT "cubinet maintainers <maintainers@cubinet.invalid>")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_RESOURCE_FILE_README ${PROJECT_SOURCE_DIR}/README.md)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL development)
-if(CUBINET_BUILD_CLI OR BUILD_SHARED_LIBS)
+set(CPACK_COMPONENTS_ALL library development)
+if(CUBINET_BUILD_CLI)
   list(PREPEND CPACK_COMPONENTS_ALL tool)
 endif()
 
@@ -30,10 +30,12 @@ set(CPACK_COMPONENT_TOOL_DESCRIPTION "CUDA kernels by specification: the command
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libcubinet-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "CUDA kernels by specification: library and headers
- The C++20 library cubinet::cubinet, for CMake and pkg-config.")
-if(BUILD_SHARED_LIBS)
-  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "cubinet (= ${PROJECT_VERSION})")
-else()
-  list(JOIN deb_requires ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
-endif()
+ The C library libcubinet.so and the C++20 archive libcubinet.a, for CMake and pkg-config.")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libcubinet${abi_major})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "CUDA kernels by specification: the C library
+ Programs in C and other languages find, compile and launch CUDA kernels with it.")
+list(JOIN deb_requires ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
+string(PREPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libcubinet${abi_major} (= ${PROJECT_VERSION}), ")
 include(CPack)

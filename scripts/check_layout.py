@@ -47,6 +47,9 @@ TOOL_TERMS = "cli/tool_terms.cpp"
 # Pages that a script writes.
 GENERATED_PAGES = ("bench/results/",)
 
+# The standard headers that the C library's header may include.
+C_HEADERS = r"std(def|int)\.h|string\.h"
+
 MAXIMUM_LINES = 600
 DEVICE_CODE = "kernel_templates/device/"
 MAXIMUM_COLUMNS = 110  # of device code, as .clang-format has it
@@ -223,7 +226,8 @@ class Checker:
             if module in self.modules and header.startswith("cubinet/"):
                 self.check_direction(path, module, header, public)
             if module in self.modules and public and not header.startswith("cubinet/"):
-                if bracket == '"' or not re.fullmatch(r"[a-z_0-9]+", header):
+                standard = C_HEADERS if path.endswith(".h") else r"[a-z_0-9]+"
+                if bracket == '"' or not re.fullmatch(standard, header):
                     self.report(path, f"a public header includes {header}: the standard library and <cubinet/...> only")
 
     @functools.cached_property

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <map>
@@ -103,6 +104,15 @@ std::string seen_again(const Gpu& gpu, const BoundAttention& attention, const At
                                                : "another result of tensors brought anew; ");
 }
 
+// Returns the largest deviation of all rows that e4m3 outputs may have from the rounded reference.
+// Where a value is near the middle of two e4m3 numbers, kernel and reference may round to different
+// ones. Random V of unit variance averages to 1 / sqrt(tokens). Below 2^-6, from 4096 tokens on,
+// e4m3 numbers have a constant distance, so that one step is an ever larger part of the value.
+double narrow_limit(const AttentionProblem& problem) {
+  const double tokens = std::min(problem.kv_len, problem.window);
+  return 4e-2 * std::sqrt(std::max(tokens / 4096, 1.0));
+}
+
 // Returns the error, or an empty string if the result is correct. `family` receives the family of
 // the kernel that ran.
 std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Case& tried, unsigned threads,
@@ -127,7 +137,7 @@ std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Ca
   std::ostringstream words;
   const bool narrow = problem.data_type_o == DataType::e4m3;
   if (narrow && error.worst_steps > 1) words << "an element is off by " << error.worst_steps << " steps; ";
-  if (narrow && !(error.all_rows < 4e-2)) words << "all rows by " << error.all_rows << "; ";
+  if (narrow && !(error.all_rows < narrow_limit(problem))) words << "all rows by " << error.all_rows << "; ";
   if (!narrow && !(error.worst_row < 1e-2))
     words << "row " << error.worst_index << " by " << error.worst_row << "; ";
   if (!(error.worst_lse < 1e-3)) words << "a log-sum-exp by " << error.worst_lse << "; ";

@@ -31,7 +31,7 @@ folder.mkdir(parents=True)
 run(cpack, "-G", "DEB", "--config", f"{build}/CPackConfig.cmake", "-B", folder, "-D",
     "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
 packages = {run("dpkg-deb", "--field", each, "Package").strip(): each for each in folder.glob("*.deb")}
-if set(packages) != {"cubinet", "libcubinet-dev"}:
+if set(packages) != {"cubinet", "libcubinet1", "libcubinet-dev"}:
     sys.exit(f"the packages are {sorted(packages)}")
 contents = {}
 for name, package in packages.items():
@@ -40,14 +40,17 @@ for name, package in packages.items():
     if files_below(folder / name) != {f"usr/{each}" for each in contents[name]}:
         errors.append(f"{name}: has files outside /usr")
 
-both = contents["cubinet"] & contents["libcubinet-dev"]
-if both:
-    errors.append(f"both packages have {sorted(both)}")
-for each in sorted((contents["cubinet"] | contents["libcubinet-dev"]) ^ files_below(prefix)):
+packaged = [each for files in contents.values() for each in files]
+for each in sorted(set(each for each in packaged if packaged.count(each) > 1)):
+    errors.append(f"{each}: is in two packages")
+for each in sorted(set(packaged) ^ files_below(prefix)):
     errors.append(f"{each}: is in a package or in the installation, and not in both")
 for each in contents["cubinet"]:
-    if each.startswith(("include/", "lib/")) and ".so." not in each:
-        errors.append(f"cubinet: has {each}, which belongs to libcubinet-dev")
+    if each.startswith(("include/", "lib/")):
+        errors.append(f"cubinet: has {each}, which belongs to a package of the library")
+for each in contents["libcubinet1"]:
+    if ".so." not in each:
+        errors.append(f"libcubinet1: has {each}, which is not a shared library")
 version = run(folder / "cubinet/usr/bin/cubinet", "--version").split()[1]
 for name, package in packages.items():
     if run("dpkg-deb", "--field", package, "Version").strip() != version:
@@ -75,11 +78,11 @@ if "libc6" not in dependencies("cubinet"):
     errors.append("cubinet: does not depend on libc6")
 if "libcurl4" not in dependencies("cubinet", "Recommends"):
     errors.append("cubinet: does not recommend libcurl4, which it opens for servers")
-for name in dependencies("libcubinet-dev") - {"cubinet"}:
+for name in dependencies("libcubinet-dev") - {"libcubinet1"}:
     if subprocess.run(["dpkg-query", "--status", name], capture_output=True).returncode != 0:
         errors.append(f"libcubinet-dev: depends on {name}, which this machine does not have")
 requires = {"libssl-dev", "libsqlite3-dev", "libxxhash-dev", "libzstd-dev"}
-if not (requires <= dependencies("libcubinet-dev") or "cubinet" in dependencies("libcubinet-dev")):
+if not requires | {"libcubinet1"} <= dependencies("libcubinet-dev"):
     errors.append(f"libcubinet-dev: depends on {sorted(dependencies('libcubinet-dev'))} alone")
 
 print("\n".join(errors) if errors else f"{sum(map(len, contents.values()))} files in {len(packages)} packages")

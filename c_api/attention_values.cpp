@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention_values.hpp"
+
+#include "structures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cubinet::c_api {
+namespace {
+
+// The constants of the header have the numbers of the C++ enumerations.
+static_assert(CUBINET_TYPE_FP16 == static_cast<int>(DataType::fp16));
+static_assert(CUBINET_TYPE_BF16 == static_cast<int>(DataType::bf16));
+static_assert(CUBINET_TYPE_FP32 == static_cast<int>(DataType::fp32));
+static_assert(CUBINET_TYPE_E4M3 == static_cast<int>(DataType::e4m3));
+static_assert(CUBINET_TYPE_E2M1 == static_cast<int>(DataType::e2m1));
+static_assert(CUBINET_MASK_DENSE == static_cast<int>(AttentionMask::dense));
+static_assert(CUBINET_MASK_CAUSAL == static_cast<int>(AttentionMask::causal));
+static_assert(CUBINET_MASK_CUSTOM == static_cast<int>(AttentionMask::custom));
+static_assert(CUBINET_KV_NHD == static_cast<int>(KvOrder::nhd));
+static_assert(CUBINET_KV_HND == static_cast<int>(KvOrder::hnd));
+
+constexpr std::uint32_t kProblemFlags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE |
+                                        CUBINET_ATTENTION_SINKS | CUBINET_ATTENTION_SCALES_ON_DEVICE |
+                                        CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
+                                        CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS;
+constexpr std::uint32_t kPlanFlags = CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY;
+// The limit of the batch with known lengths, to detect a wrong count before it is read.
+constexpr std::uint32_t kMaximumLengths = 1U << 20;
+
+constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
+constexpr cubinet_plan_options kDefaultOptions = CUBINET_PLAN_OPTIONS_INIT;
+constexpr cubinet_attention_tensors kNoTensors = {.struct_size = sizeof(cubinet_attention_tensors)};
+
+Result<DataType> type_of(std::int32_t type, std::string_view member) {
+  switch (type) {
+    case CUBINET_TYPE_FP16:
+    case CUBINET_TYPE_BF16:
+    case CUBINET_TYPE_FP32:
+    case CUBINET_TYPE_E4M3:
+    case CUBINET_TYPE_E2M1:
+      return static_cast<DataType>(type);
+    default:
+      return Error{ErrorCode::invalid_argument, fmt::format("`problem.{}` is {}", member, type),
+                   "use a CUBINET_TYPE_ constant"};
+  }
+}
+
+Result<void> set_types(const cubinet_attention_problem& given, AttentionProblem& problem) {
+  CUBINET_TRY_ASSIGN(problem.data_type_q, type_of(given.type_q, "type_q"));
+  CUBINET_TRY_ASSIGN(problem.data_type_k, type_of(given.type_kv, "type_kv"));
+  problem.data_type_v = problem.data_type_k;
+  CUBINET_TRY_ASSIGN(problem.data_type_o, type_of(given.type_o, "type_o"));
+  if (given.kv_order != CUBINET_KV_NHD && given.kv_order != CUBINET_KV_HND) {
+    return Error{ErrorCode::invalid_argument, fmt::format("`problem.kv_order` is {}", given.kv_order),
+                 "use CUBINET_KV_NHD or CUBINET_KV_HND"};
+  }
+  problem.kv_order = static_cast<KvOrder>(given.kv_order);
+  if (given.mask != CUBINET_MASK_DENSE && given.mask != CUBINET_MASK_CAUSAL &&
+      given.mask != CUBINET_MASK_CUSTOM) {
+    return Error{ErrorCode::invalid_argument, fmt::format("`problem.mask` is {}", given.mask),
+                 "use a CUBINET_MASK_ constant"};
+  }
+  problem.mask = static_cast<AttentionMask>(given.mask);
+  return {};
+}
+
+Result<void> set_append(const cubinet_attention_problem& given, AttentionProblem& problem) {
+  const bool only = (given.flags & CUBINET_ATTENTION_APPEND_ONLY) != 0;
+  if (!only && (given.flags & CUBINET_ATTENTION_APPEND) == 0) return {};
+  AttentionProblem::Append append;
+  CUBINET_TRY_ASSIGN(append.data_type, type_of(given.append_type, "append_type"));
+  append.rope_dim = given.rope_dim;
+  append.interleaved = (given.flags & CUBINET_ATTENTION_ROPE_INTERLEAVED) != 0;
+  append.positions = (given.flags & CUBINET_ATTENTION_POSITIONS) != 0;
+  append.attends = !only;
+  append.q_scale = given.q_scale;
+  append.k_scale = given.k_scale;
+  append.v_scale = given.v_scale;
+  problem.append = append;
+  return {};
+}
+
+DeviceTensor tensor_of(const cubinet_tensor& tensor) {
+  return {tensor.address, tensor.bytes, {tensor.strides[0], tensor.strides[1], tensor.strides[2]}};
+}
+
+}  // namespace
+
+Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem) {
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(problem, kDefaultProblem, "problem"));
+  CUBINET_TRY(check_flags(given.flags, kProblemFlags, "problem.flags"));
+  AttentionProblem converted;
+  converted.batch = given.batch;
+  converted.q_len = given.q_len;
+  converted.kv_len = given.kv_len;
+  converted.heads_q = given.heads_q;
+  converted.heads_kv = given.heads_kv;
+  converted.head_dim_qk = given.head_dim_qk;
+  converted.head_dim_v = given.head_dim_v;
+  converted.tokens_per_page = given.page_size;
+  CUBINET_TRY(set_types(given, converted));
+  if (given.window != 0) converted.window = given.window;
+  converted.ragged_q = (given.flags & CUBINET_ATTENTION_RAGGED_Q) != 0;
+  converted.lse = (given.flags & CUBINET_ATTENTION_LSE) != 0;
+  converted.sinks = (given.flags & CUBINET_ATTENTION_SINKS) != 0;
+  converted.scales_on_device = (given.flags & CUBINET_ATTENTION_SCALES_ON_DEVICE) != 0;
+  if (given.softmax_scale != 0) converted.softmax_scale = given.softmax_scale;
+  if (given.soft_cap != 0) converted.soft_cap = given.soft_cap;
+  converted.output_scale = given.output_scale;
+  if (given.kv_lengths != nullptr) {
+    if (given.batch > kMaximumLengths) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("`problem.batch` is {}, too many for known lengths", given.batch),
+                   "set `problem.kv_lengths` to NULL"};
+    }
+    converted.kv_lengths.assign(given.kv_lengths, given.kv_lengths + given.batch);
+  }
+  CUBINET_TRY(set_append(given, converted));
+  CUBINET_TRY(check_problem(converted));
+  return converted;
+}
+
+Result<PlanOptions> plan_options_of(const cubinet_plan_options* options) {
+  PlanOptions converted;
+  if (options == nullptr) return converted;
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(options, kDefaultOptions, "options"));
+  CUBINET_TRY(check_flags(given.flags, kPlanFlags, "options.flags"));
+  CUBINET_TRY_ASSIGN(std::string backend, text_of(given.backend, "options.backend"));
+  if (!backend.empty()) converted.backend = std::move(backend);
+  if (given.splits != 0) converted.splits = given.splits;
+  if (given.split_tokens != 0) converted.split_tokens = given.split_tokens;
+  converted.may_compile = (given.flags & CUBINET_PLAN_EXISTING_KERNELS) == 0;
+  converted.starts_early = (given.flags & CUBINET_PLAN_STARTS_EARLY) != 0;
+  return converted;
+}
+
+Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors) {
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(tensors, kNoTensors, "tensors"));
+  AttentionTensors converted;
+  converted.q = tensor_of(given.q);
+  converted.k = tensor_of(given.k);
+  converted.v = tensor_of(given.v);
+  converted.o = tensor_of(given.o);
+  converted.page_table = tensor_of(given.page_table);
+  converted.kv_lengths = tensor_of(given.kv_lengths);
+  converted.lse = tensor_of(given.lse);
+  converted.sinks = tensor_of(given.sinks);
+  converted.mask = tensor_of(given.mask);
+  converted.q_offsets = tensor_of(given.q_offsets);
+  converted.softmax_scale = tensor_of(given.softmax_scale);
+  converted.output_scale = tensor_of(given.output_scale);
+  converted.new_q = tensor_of(given.new_q);
+  converted.new_k = tensor_of(given.new_k);
+  converted.new_v = tensor_of(given.new_v);
+  converted.positions = tensor_of(given.positions);
+  converted.cos_sin = tensor_of(given.cos_sin);
+  converted.q_scale = tensor_of(given.q_scale);
+  converted.k_scale = tensor_of(given.k_scale);
+  converted.v_scale = tensor_of(given.v_scale);
+  converted.scratch = tensor_of(given.scratch);
+  converted.counters = tensor_of(given.counters);
+  return converted;
+}
+
+}  // namespace cubinet::c_api

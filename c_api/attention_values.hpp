@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/operation.hpp>
+#include <cubinet/attention/problem.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/cubinet.h>
+
+namespace cubinet::c_api {
+
+// Convert the C structures of attention. Return invalid_argument with the member for a value that
+// the header does not define. Whether the problem is one that a kernel serves is checked later.
+Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem);
+Result<PlanOptions> plan_options_of(const cubinet_plan_options* options);
+// Allocates nothing.
+Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors);
+
+}  // namespace cubinet::c_api

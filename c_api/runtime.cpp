@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+#include "structures.hpp"
+
+using namespace cubinet;
+using namespace cubinet::c_api;
+
+cubinet_status cubinet_runtime_create(const cubinet_config* config, cubinet_runtime** runtime,
+                                      cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(config, "config"));
+    CUBINET_TRY(check_pointer(runtime, "runtime"));
+    CUBINET_TRY_ASSIGN(auto session, Session::open(config->options));
+    *runtime = new cubinet_runtime{std::move(session)};
+    return {};
+  });
+}
+
+void cubinet_runtime_release(cubinet_runtime* runtime) {
+  delete runtime;
+}
+
+cubinet_status cubinet_runtime_counters(const cubinet_runtime* runtime, cubinet_counters* counters,
+                                        cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(runtime, "runtime"));
+    const Runtime::Counters counted = runtime->session->runtime().counters();
+    cubinet_counters facts = CUBINET_COUNTERS_INIT;
+    facts.process_hits = counted.process_hits;
+    facts.memory_hits = counted.memory_hits;
+    facts.registry_hits = counted.registry_hits;
+    facts.bundle_hits = counted.bundle_hits;
+    facts.imported_hits = counted.imported_hits;
+    facts.server_hits = counted.server_hits;
+    facts.compiled = counted.compiled;
+    facts.misses = counted.misses;
+    facts.failures = counted.failures;
+    facts.bytes_loaded = counted.bytes_loaded;
+    return write_structure(facts, counters, "counters");
+  });
+}

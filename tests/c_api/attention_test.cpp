@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention through the C library, against the stub driver and, if there is a GPU, unchanged
+// against the real driver.
+#include "api/device_fixture.hpp"
+#include "c_fixture.hpp"
+#include "handles.hpp"
+#include "support/allocation_count.hpp"
+
+#include <cubinet/loader/memory.hpp>
+
+#include <vector>
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+namespace {
+
+// One sequence of one head, so that buffers are small.
+cubinet_attention_problem small() {
+  cubinet_attention_problem problem = CUBINET_ATTENTION_PROBLEM_INIT;
+  problem.kv_len = 64;
+  return problem;
+}
+
+cubinet_tensor whole(const DeviceBuffer& buffer) {
+  return {buffer.address(), buffer.size(), {0, 0, 0}};
+}
+
+struct Bound {
+  TempDir folder;
+  CConfig config = test_config(folder, kScaleTemplate);
+  CRuntime runtime = make_runtime(config);
+  CAttention attention;
+  CWorkspace workspace;
+  std::vector<DeviceBuffer> buffers;
+  cubinet_attention_tensors tensors = {};
+
+  Bound() {
+    const cubinet_attention_problem problem = small();
+    cubinet_attention* bound = nullptr;
+    Failure failure;
+    const auto status = cubinet_attention_bind(runtime.get(), &problem, nullptr, 0, &bound, failure.out());
+    REQUIRE_MESSAGE(status == CUBINET_OK, failure.message());
+    attention.reset(bound);
+    cubinet_workspace* memory = nullptr;
+    REQUIRE(cubinet_workspace_create(bound, &memory, nullptr) == CUBINET_OK);
+    workspace.reset(memory);
+    tensors.struct_size = sizeof tensors;
+    tensors.q = allocate(std::vector<std::uint16_t>(128));
+    tensors.k = allocate(std::vector<std::uint16_t>(64 * 128));
+    tensors.v = allocate(std::vector<std::uint16_t>(64 * 128, 0x3f80));
+    tensors.o = allocate(std::vector<std::uint16_t>(128));
+    tensors.page_table = allocate(std::vector<std::int32_t>{0});
+    tensors.kv_lengths = allocate(std::vector<std::int32_t>{64});
+  }
+
+  template <class T>
+  cubinet_tensor allocate(const std::vector<T>& values) {
+    auto buffer = DeviceBuffer::copy_of(*runtime->session->device(0), values);
+    REQUIRE(buffer);
+    buffers.push_back(*std::move(buffer));
+    return whole(buffers.back());
+  }
+  cubinet_status run(Failure& failure) {
+    return cubinet_attention_run(attention.get(), &tensors, workspace.get(), nullptr, failure.out());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("attention is planned for a named device without a driver") {
+  const TempDir folder;
+  const CConfig config = test_config(folder, kScaleTemplate);
+  const CRuntime runtime = make_runtime(config);
+  cubinet_attention_problem problem = small();
+  cubinet_text* json = nullptr;
+  Failure failure;
+  const auto plan = [&](const char* device) {
+    return cubinet_attention_plan(runtime.get(), &problem, nullptr, cubinet_str(device), 0, &json,
+                                  failure.out());
+  };
+  REQUIRE_MESSAGE(plan("9.0") == CUBINET_OK, failure.message());
+  const CText kept(json);
+  CHECK(text(cubinet_text_get(kept.get())).find("\"backend\": \"templates\"") != std::string::npos);
+  CHECK(plan("sm_1") == CUBINET_INVALID_ARGUMENT);
+  problem.head_dim_qk = 7;
+  CHECK(plan("9.0") != CUBINET_OK);
+}
+
+TEST_CASE("attention is bound, described, checked and run") {
+  Bound bound;
+  cubinet_attention_info info = CUBINET_ATTENTION_INFO_INIT;
+  REQUIRE(cubinet_attention_get_info(bound.attention.get(), &info, nullptr) == CUBINET_OK);
+  CHECK(text(info.backend) == "templates");
+  CHECK(text(info.kernel).substr(0, 9) == "attention");
+  CHECK(info.steps >= 1);
+  CHECK(info.workspace_alignment == 256);
+  Failure failure;
+  CHECK_MESSAGE(cubinet_attention_check(bound.attention.get(), &bound.tensors, bound.workspace.get(),
+                                        failure.out()) == CUBINET_OK,
+                failure.message());
+  CHECK_MESSAGE(bound.run(failure) == CUBINET_OK, failure.message());
+  const CAttention second(cubinet_attention_retain(bound.attention.get()));
+  bound.attention.reset(cubinet_attention_retain(second.get()));
+  CHECK(bound.run(failure) == CUBINET_OK);
+  std::vector<std::uint16_t> output(128);
+  REQUIRE(bound.buffers[3].copy_to(output));
+  // V is 1 everywhere. The stub executes nothing.
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) CHECK(output == std::vector<std::uint16_t>(128, 0x3f80));
+}
+
+TEST_CASE("a run allocates nothing") {
+  const Stub stub;
+  if (stub.missing()) return;
+  Bound bound;
+  cubinet_error* error = nullptr;
+  REQUIRE(cubinet_attention_run(bound.attention.get(), &bound.tensors, bound.workspace.get(), nullptr,
+                                &error) == CUBINET_OK);
+  stub.fail("cuLaunchKernelEx", 1, 0);  // the stub keeps no record of the next launch
+  const unsigned before = allocations();
+  const cubinet_status status =
+      cubinet_attention_run(bound.attention.get(), &bound.tensors, bound.workspace.get(), nullptr, &error);
+  const unsigned after = allocations();
+  CHECK(status == CUBINET_OK);
+  CHECK(after == before);
+}
+
+TEST_CASE("a wrong tensor is named before anything is launched") {
+  Bound bound;
+  Failure failure;
+  bound.tensors.k.address += 1;
+  CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
+  CHECK(failure.message().find("k") != std::string::npos);
+  bound.tensors.k.address -= 1;
+  bound.tensors.q.bytes = 2;
+  CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
+  bound.tensors.struct_size = 0;
+  CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_attention_run(bound.attention.get(), nullptr, nullptr, nullptr, failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_attention_run(nullptr, &bound.tensors, nullptr, nullptr, failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+}

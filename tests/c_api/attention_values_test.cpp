@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention_values.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace cubinet;
+using namespace cubinet::c_api;
+
+namespace {
+
+cubinet_attention_problem llama() {
+  cubinet_attention_problem problem = CUBINET_ATTENTION_PROBLEM_INIT;
+  problem.batch = 4;
+  problem.kv_len = 2048;
+  problem.heads_q = 32;
+  problem.heads_kv = 8;
+  return problem;
+}
+
+}  // namespace
+
+TEST_CASE("the defaults of the structure are those of a problem") {
+  const cubinet_attention_problem given = llama();
+  const auto problem = problem_of(&given);
+  REQUIRE(problem);
+  AttentionProblem expected;
+  expected.batch = 4;
+  expected.kv_len = 2048;
+  expected.heads_q = 32;
+  expected.heads_kv = 8;
+  CHECK(*problem == expected);
+}
+
+TEST_CASE("each member and each flag reaches the problem") {
+  cubinet_attention_problem given = llama();
+  const std::vector<std::int32_t> lengths = {1, 2, 3, 2048};
+  given.q_len = 4;
+  given.type_q = CUBINET_TYPE_FP16;
+  given.type_kv = CUBINET_TYPE_E4M3;
+  given.type_o = CUBINET_TYPE_FP16;
+  given.page_size = 16;
+  given.kv_order = CUBINET_KV_HND;
+  given.window = 100;
+  given.softmax_scale = 0.25;
+  given.soft_cap = 30;
+  given.output_scale = 2;
+  given.kv_lengths = lengths.data();
+  given.flags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE | CUBINET_ATTENTION_SINKS |
+                CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS;
+  given.append_type = CUBINET_TYPE_FP16;
+  given.rope_dim = 64;
+  given.k_scale = 0.5;
+  given.v_scale = 0.25;
+  const auto problem = problem_of(&given);
+  REQUIRE_MESSAGE(problem, problem.error().to_line());
+  CHECK(problem->q_len == 4);
+  CHECK(problem->data_type_q == DataType::fp16);
+  CHECK(problem->data_type_k == DataType::e4m3);
+  CHECK(problem->data_type_v == DataType::e4m3);
+  CHECK(problem->tokens_per_page == 16);
+  CHECK(problem->kv_order == KvOrder::hnd);
+  CHECK(problem->window == 100);
+  CHECK(problem->softmax_scale == 0.25);
+  CHECK(problem->soft_cap == 30.0);
+  CHECK(problem->output_scale == 2.0);
+  CHECK(problem->kv_lengths == lengths);
+  CHECK(problem->ragged_q);
+  CHECK(problem->lse);
+  CHECK(problem->sinks);
+  REQUIRE(problem->append);
+  CHECK(problem->append->data_type == DataType::fp16);
+  CHECK(problem->append->rope_dim == 64);
+  CHECK(problem->append->interleaved);
+  CHECK(problem->append->positions);
+  CHECK(problem->append->attends);
+  CHECK(problem->append->k_scale == 0.5);
+  CHECK(problem->append->v_scale == 0.25);
+}
+
+TEST_CASE("values that the header does not define are refused by their member") {
+  const auto refused = [](auto change) {
+    cubinet_attention_problem given = llama();
+    change(given);
+    const auto problem = problem_of(&given);
+    REQUIRE_FALSE(problem);
+    CHECK(problem.error().code == ErrorCode::invalid_argument);
+    return problem.error().message;
+  };
+  CHECK(refused([](auto& given) { given.type_q = 3; }) == "`problem.type_q` is 3");
+  CHECK(refused([](auto& given) { given.mask = 2; }) == "`problem.mask` is 2");
+  CHECK(refused([](auto& given) { given.kv_order = 9; }) == "`problem.kv_order` is 9");
+  CHECK(refused([](auto& given) { given.flags = 1U << 30; }).find("problem.flags") != std::string::npos);
+  CHECK_FALSE(refused([](auto& given) { given.batch = 0; }).empty());
+  CHECK_FALSE(refused([](auto& given) { given.heads_kv = 5; }).empty());
+  CHECK_FALSE(refused([](auto& given) { given.struct_size = 0; }).empty());
+  CHECK_FALSE(problem_of(nullptr));
+}
+
+TEST_CASE("plan options may be absent") {
+  CHECK(plan_options_of(nullptr)->backend == kAutomaticBackend);
+  cubinet_plan_options given = CUBINET_PLAN_OPTIONS_INIT;
+  given.backend = cubinet_str("templates");
+  given.splits = 4;
+  given.split_tokens = 256;
+  given.flags = CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY;
+  const auto options = plan_options_of(&given);
+  REQUIRE(options);
+  CHECK(options->backend == "templates");
+  CHECK(options->splits == 4U);
+  CHECK(options->split_tokens == 256U);
+  CHECK_FALSE(options->may_compile);
+  CHECK(options->starts_early);
+  given.flags = 8;
+  CHECK_FALSE(plan_options_of(&given));
+}
+
+TEST_CASE("each tensor reaches its member") {
+  cubinet_attention_tensors given = {};
+  given.struct_size = sizeof given;
+  // The tensors follow struct_size as an array would.
+  auto* const first = &given.q;
+  const std::size_t count = (sizeof given - offsetof(cubinet_attention_tensors, q)) / sizeof(cubinet_tensor);
+  for (std::size_t i = 0; i < count; ++i)
+    first[i] = {i + 1, 2 * i, {static_cast<std::int64_t>(i), 0, 0}};
+  const auto tensors = tensors_of(&given);
+  REQUIRE(tensors);
+  const AttentionTensors& t = *tensors;
+  std::size_t expected = 0;
+  for (const DeviceTensor* tensor :
+       {&t.q,       &t.k,       &t.v,       &t.o,         &t.page_table,    &t.kv_lengths,
+        &t.lse,     &t.sinks,   &t.mask,    &t.q_offsets, &t.softmax_scale, &t.output_scale,
+        &t.new_q,   &t.new_k,   &t.new_v,   &t.positions, &t.cos_sin,       &t.q_scale,
+        &t.k_scale, &t.v_scale, &t.scratch, &t.counters}) {
+    CHECK(tensor->address == ++expected);
+    CHECK(tensor->strides[0] == static_cast<std::int64_t>(expected - 1));
+  }
+  CHECK(expected == count);
+}

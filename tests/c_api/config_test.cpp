@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "c_fixture.hpp"
+#include "handles.hpp"
+
+#include <vector>
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+TEST_CASE("each option reaches the options of the session, and lists keep their order") {
+  const CConfig config = make_config();
+  const std::pair<const char*, const char*> options[] = {
+      {"home", "/h"},
+      {"home_access", "read_only"},
+      {"home_required", "false"},
+      {"site_home", "/s1"},
+      {"site_home", "/s2"},
+      {"bundle", "/x.bundle"},
+      {"bundle", "https://host/kernels#stable"},
+      {"mirror", "https://mirror/kernels"},
+      {"cache", "https://host/cache"},
+      {"policy_file", "/p.json"},
+      {"compile", "never"},
+      {"target", "sm_90a"},
+      {"forbidden_target", "sm_90"},
+      {"nvrtc", "/libnvrtc.so"},
+      {"toolkit", "/cuda"},
+      {"cuda_wheels", "/wheels"},
+      {"include_directory", "/include"},
+      {"library_directory", "/lib"},
+      {"compiler_flag", "-DN=4"},
+      {"compiler_flag", "--std=c++20"},
+      {"template_file", "/t.cu"},
+      {"driver_library", "/libcuda.so"},
+  };
+  for (const auto& [name, value] : options)
+    set(config, name, value);
+  const SessionOptions& set_options = config->options;
+  CHECK(set_options.home == "/h");
+  CHECK(set_options.home_access == HomeOptions::Access::read_only);
+  CHECK_FALSE(set_options.home_required);
+  CHECK(set_options.site_homes == std::vector<std::string>{"/s1", "/s2"});
+  REQUIRE(set_options.bundles.size() == 2);
+  CHECK(set_options.bundles[0].place == "/x.bundle");
+  CHECK(set_options.bundles[1].mirrors == std::vector<std::string>{"https://mirror/kernels"});
+  REQUIRE(set_options.caches.size() == 1);
+  CHECK(set_options.caches[0].reference == "https://host/cache");
+  CHECK(set_options.policy_file == "/p.json");
+  CHECK(set_options.compile == CompilePolicy::never);
+  CHECK(set_options.targets.pinned == SmTarget{9, 0, TargetKind::specific});
+  CHECK(set_options.targets.forbidden == std::vector<SmTarget>{{9, 0, TargetKind::baseline}});
+  CHECK(set_options.compiler.library == "/libnvrtc.so");
+  CHECK(set_options.compiler.toolkit_roots == std::vector<std::string>{"/cuda"});
+  CHECK(set_options.compiler.wheel_roots == std::vector<std::string>{"/wheels"});
+  CHECK(set_options.compile_options.include_directories == std::vector<std::string>{"/include"});
+  CHECK(set_options.compile_options.library_directories == std::vector<std::string>{"/lib"});
+  CHECK(set_options.compile_options.flags == CompilerOptions{{"D:N", "4"}, {"std", "c++20"}});
+  CHECK(set_options.template_files == std::vector<std::string>{"/t.cu"});
+  CHECK(set_options.driver_library == "/libcuda.so");
+}
+
+TEST_CASE("an unknown option and a wrong value are refused with what is allowed") {
+  const CConfig config = make_config();
+  Failure failure;
+  const auto refused = [&](const char* name, const char* value) {
+    REQUIRE(cubinet_config_set(config.get(), cubinet_str(name), cubinet_str(value), failure.out()) ==
+            CUBINET_INVALID_ARGUMENT);
+    return failure.message() + "; " + failure.remedy();
+  };
+  CHECK(refused("hom", "/h").find("there is no option `hom`; the options are home,") != std::string::npos);
+  CHECK(refused("home_access", "no").find("\"read_write\" or \"read_only\"") != std::string::npos);
+  CHECK(refused("compile", "always").find("\"on_miss\" or \"never\"") != std::string::npos);
+  CHECK(refused("target", "sm_1").find("sm_1") != std::string::npos);
+  CHECK(refused("mirror", "https://m").find("precedes every `bundle`") != std::string::npos);
+  CHECK_FALSE(refused("compiler_flag", "-o x").empty());
+  CHECK(cubinet_config_set(nullptr, cubinet_str("home"), cubinet_str("/h"), failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+}
+
+TEST_CASE("variables of the environment mean what they mean to the command") {
+  const char* const variables[] = {"CUBINET_HOME=/h", "CUBINET_SITE_HOMES=/a:/b", "CUDA_HOME=/cuda", nullptr};
+  cubinet_config* made = nullptr;
+  Failure failure;
+  REQUIRE(cubinet_config_from_environment(CUBINET_ABI_VERSION, variables, &made, failure.out()) ==
+          CUBINET_OK);
+  const CConfig config(made);
+  CHECK(config->options.home == "/h");
+  CHECK(config->options.site_homes == std::vector<std::string>{"/a", "/b"});
+  CHECK(config->options.compiler.toolkit_roots == std::vector<std::string>{"/cuda"});
+  CHECK(cubinet_config_from_environment(CUBINET_ABI_VERSION, nullptr, &made, failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a receiver of log lines is called and dropped once, when nothing uses it any more") {
+  struct Received {
+    std::vector<std::string> lines;
+    int drops = 0;
+  } received;
+  cubinet_log_callback callback = CUBINET_LOG_CALLBACK_INIT;
+  callback.user = &received;
+  callback.call = [](void* user, std::int32_t level, cubinet_string message) {
+    CHECK(level == CUBINET_LOG_WARNING);
+    static_cast<Received*>(user)->lines.push_back(text(message));
+  };
+  callback.drop = [](void* user) { ++static_cast<Received*>(user)->drops; };
+  CConfig config = make_config();
+  REQUIRE(cubinet_config_set_log(config.get(), &callback, nullptr) == CUBINET_OK);
+  {
+    const SessionOptions copy = config->options;
+    config.reset();
+    log(copy.log, LogLevel::warning, "a line");
+    CHECK(received.drops == 0);
+  }
+  CHECK(received.drops == 1);
+  CHECK(received.lines == std::vector<std::string>{"a line"});
+}
+
+TEST_CASE("a receiver without a function is refused and not dropped") {
+  const CConfig config = make_config();
+  int drops = 0;
+  cubinet_log_callback callback = CUBINET_LOG_CALLBACK_INIT;
+  callback.user = &drops;
+  callback.drop = [](void* user) { ++*static_cast<int*>(user); };
+  Failure failure;
+  CHECK(cubinet_config_set_log(config.get(), &callback, failure.out()) == CUBINET_INVALID_ARGUMENT);
+  CHECK(failure.message() == "`callback.call` is NULL");
+  CHECK(drops == 0);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/runtime_fixture.hpp"
+#include "c_fixture.hpp"
+
+using namespace cubinet::test;
+
+TEST_CASE("a runtime is created without a driver and counts nothing yet") {
+  const TempDir folder;
+  const CConfig config = test_config(folder, kScaleTemplate);
+  const CRuntime runtime = make_runtime(config);
+  cubinet_counters counters = CUBINET_COUNTERS_INIT;
+  REQUIRE(cubinet_runtime_counters(runtime.get(), &counters, nullptr) == CUBINET_OK);
+  CHECK(counters.compiled == 0);
+  CHECK(counters.failures == 0);
+}
+
+TEST_CASE("a runtime that cannot open its options fails with the reason") {
+  const CConfig config = make_config();
+  set(config, "template_file", "/absent.cu");
+  cubinet_runtime* runtime = nullptr;
+  Failure failure;
+  CHECK(cubinet_runtime_create(config.get(), &runtime, failure.out()) != CUBINET_OK);
+  CHECK(runtime == nullptr);
+  CHECK(failure.message().find("/absent.cu") != std::string::npos);
+  CHECK(cubinet_runtime_create(nullptr, &runtime, failure.out()) == CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_runtime_create(config.get(), nullptr, failure.out()) == CUBINET_INVALID_ARGUMENT);
+  cubinet_runtime_release(nullptr);
+}
