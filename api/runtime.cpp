@@ -164,7 +164,7 @@ Result<void> RuntimeImplementation::check_process() const {
 
 Error RuntimeImplementation::not_ours(const Kernel& kernel) {
   return Error{ErrorCode::invalid_argument, kernel.spec().to_string() + " was resolved by another Runtime",
-               "prepare it with the Runtime that is asked"};
+               "resolve it with this Runtime"};
 }
 
 // Reports a request that failed before or after a lookup to the observer, like any other.

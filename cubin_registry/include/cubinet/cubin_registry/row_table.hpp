@@ -25,8 +25,9 @@ class RowTable {
  public:
   virtual ~RowTable() = default;
 
-  // Returns the row of every attention kernel: machine code whose template declares a row, and
-  // published kernels. Returns the same object while nothing changes.
+  // Returns the row (KernelRow, its entry in the kernel table) of every build of an attention
+  // kernel: machine code whose template declares a row, and published kernels. Returns the same
+  // object while nothing changes.
   virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
   // Returns the measurements on devices for planning. Empty by default.
   virtual Result<TuningTable> tuning() { return TuningTable(); }

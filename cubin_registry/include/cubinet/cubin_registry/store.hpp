@@ -15,7 +15,7 @@ namespace cubinet {
 
 // The source of a kernel.
 //   process   loaded in this process already
-//   memory    built earlier by this Runtime, which has no store that takes builds
+//   memory    built earlier by this Runtime and kept in memory, because no store accepted it
 //   registry  a home, or a store of the program
 //   bundle    a bundle
 //   compiled  compiled for this request
