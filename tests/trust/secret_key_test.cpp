@@ -35,6 +35,16 @@ std::string changed(std::string_view file, Change change) {
 
 }  // namespace
 
+TEST_CASE("a public key in the place of a secret one is named as such") {
+  const SecretKey key = ok(SecretKey::generate());
+  for (const std::string& text : {key.public_key().to_file(), key.public_key().to_string()}) {
+    const auto refused = SecretKey::parse(text, nullptr);
+    REQUIRE_FALSE(refused);
+    CHECK(contains(refused.error().message, "it is a public key"));
+    CHECK(contains(refused.error().remedy, ".pub"));
+  }
+}
+
 TEST_CASE("a generated key is read back, and no two are alike") {
   const SecretKey key = ok(SecretKey::generate());
   const SecretBytes text = ok(key.to_file(nullptr));
