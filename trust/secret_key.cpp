@@ -199,7 +199,8 @@ Result<SecretKey> read_secret_key(FileSystem& files, const std::filesystem::path
                                   const SecretBytes* password) {
   CUBINET_TRY_ASSIGN(OwnFile file, files.read_own(path, kMaximumSecretFile));
   const SecretBytes text(std::move(file.content));
-  if ((file.status.permissions & (S_IRWXG | S_IRWXO)) != 0) {
+  const bool is_open = (file.status.permissions & (S_IRWXG | S_IRWXO)) != 0;
+  if (is_open && !PublicKey::parse(text.text())) {  // parse() names a public key as such
     return Error{ErrorCode::untrusted, "the secret key '" + path.string() + "' can be read by others",
                  "chmod 600 it, and think about who may have read it"};
   }

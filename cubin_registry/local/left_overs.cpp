@@ -50,8 +50,7 @@ Result<void> FileSweep::remove(const fs::path& path, std::uint64_t bytes) {
   if (!only_counts()) {
     const auto removed = store_.files().remove(path);
     if (!removed && removed.error().native == EISDIR) {
-      log(store_.log_sink(), LogLevel::warning,
-          "'" + path.string() + "' stays: it is a folder in the place of a file of the home");
+      leave_folder(path);
       return {};
     }
     if (!removed) return removed.error();
@@ -60,6 +59,11 @@ Result<void> FileSweep::remove(const fs::path& path, std::uint64_t bytes) {
   ++report.files;
   report.bytes += bytes;
   return {};
+}
+
+void FileSweep::leave_folder(const fs::path& path) const {
+  log(store_.log_sink(), LogLevel::warning,
+      "'" + path.string() + "' stays: it is a folder in the place of a file of the home");
 }
 
 Result<bool> add_images_of_records(const FileStore& store, std::set<Sha256Digest>& named) {

@@ -43,6 +43,12 @@ TEST_CASE("a public key in the place of a secret one is named as such") {
     CHECK(contains(refused.error().message, "it is a public key"));
     CHECK(contains(refused.error().remedy, ".pub"));
   }
+  const TempDir folder;
+  write_file(folder / "key.pub", key.public_key().to_file());
+  REQUIRE(::chmod((folder / "key.pub").c_str(), 0644) == 0);
+  const auto read = read_secret_key(*posix_file_system(), folder / "key.pub", nullptr);
+  REQUIRE_FALSE(read);
+  CHECK(contains(read.error().message, "it is a public key"));
 }
 
 TEST_CASE("a generated key is read back, and no two are alike") {
