@@ -36,8 +36,8 @@ void add_push(CLI::App& root, Action& chosen) {
       ->type_name("");
   verb->add_option(
           "REF", options->push.reference,
-          "https://host/folder, s3://bucket/prefix, oci://host/name or a folder; with #CHANNEL, oci with "
-          ":CHANNEL, or else the bundle's own channel")
+          "https://host/folder, s3://bucket/prefix, oci://host/name, an existing folder, or file:///folder, "
+          "which is created; with #CHANNEL, oci with :CHANNEL, or else the bundle's own channel")
       ->required()
       ->type_name("");
   add_server_options(*verb, options->server);
