@@ -20,7 +20,7 @@ Result<ExitStatus> push_bundle(const Context& context, const PushArguments& argu
   CUBINET_TRY_ASSIGN(const SessionOptions session, context.session_options(arguments.server));
   CUBINET_TRY_ASSIGN(const PushResult result, push(session, arguments.push));
   context.console().text(
-      fmt::format("{}: {}, {}", result.reference, plural(result.signatures, "signature"),
+      fmt::format("{}: {}, {}", printable(result.reference), plural(result.signatures, "signature"),
                   result.channel.empty() ? "no channel" : "channel " + printable(result.channel)));
   context.console().document_text(to_json(result));
   return ExitStatus::done;

@@ -57,6 +57,17 @@ TEST_CASE("a plain folder takes a channel as a URL does") {
         2);
 }
 
+TEST_CASE("a control character in a reference is not printed as such") {
+  const Sandbox sandbox;
+  write_bundle(sandbox, "a.bundle", "stable");
+  const ToolResult pushed =
+      sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("a%1bb%20c")});
+  CHECK(pushed.status == 0);
+  CHECK(std::filesystem::exists(sandbox / "a\x1b"
+                                          "b c/refs/stable"));
+  CHECK(contains(pushed.out, "a\\x1bb c@sha256:"));
+}
+
 TEST_CASE("a bundle without a channel is pushed under its manifest alone, one without a usable one is not") {
   const Sandbox sandbox;
   const std::string served = "file://" + sandbox.path("served");
