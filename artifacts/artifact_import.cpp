@@ -6,6 +6,7 @@
 
 #include <cubinet/artifacts/artifact_folder.hpp>
 #include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptio
         failure = std::move(done).error();
       }
     }
-    return std::to_string(end - begin) + " files brought into the home";
+    return plural(end - begin, "file") + " brought into the home";
   });
   if (failure) return *std::move(failure);
   return brought == import.files.size();

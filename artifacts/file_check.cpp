@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file_check.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -68,7 +70,7 @@ class FolderChecker {
       std::move(verified.begin(), verified.end(), std::back_inserter(pending_));
     }
     remember(false);
-    return std::to_string(count) + " files, " + std::to_string(bytes >> 20U) + " MiB read";
+    return plural(count, "file") + ", " + std::to_string(bytes >> 20U) + " MiB read";
   }
 
   // Moves the stored facts of the file out of memory, because a file is recalled once. Its name is

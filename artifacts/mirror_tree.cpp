@@ -41,6 +41,7 @@ Result<MirrorTree> MirrorTree::open(std::shared_ptr<FileSystem> files, fs::path 
                                     const Callback<bool()>& cancelled, const LogSink& log,
                                     std::chrono::milliseconds patience) {
   CUBINET_TRY(files->create_directories(folder, FileSystem::Mode::shared));
+  CUBINET_TRY(files->enclose(folder));
   const auto end = std::chrono::steady_clock::now() + patience;
   for (bool told = false;;) {
     auto lock = files->lock(folder / kMirrorLock);

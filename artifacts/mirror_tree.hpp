@@ -20,7 +20,8 @@ namespace cubinet {
 std::string_view why_not_mirrored(std::string_view name);
 
 // The folder of a mirror, which a static server serves. Every name is relative to it and has passed
-// why_not_mirrored. No link below it is followed. One process at a time writes; others wait for its
+// why_not_mirrored. The folder is opened once, and no change follows a link below it, even one that
+// another user substitutes meanwhile. One process at a time writes; others wait for its
 // lock and then find its files. On file systems without locks, several processes may write, which
 // only duplicates work, and unfinished files are not removed.
 class MirrorTree {

@@ -6,12 +6,14 @@
 #include <cubinet/base/result.hpp>
 
 #include <filesystem>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace cubinet {
 
-// The folders that FileSystem::guard() was called with. Thread-safe.
+// The folders that FileSystem::guard() and FileSystem::enclose() were called with. Thread-safe.
 class GuardedFolders {
  public:
   // A file's name and the open folder that the name is relative to.
@@ -22,16 +24,24 @@ class GuardedFolders {
     int at() const { return folder.get() >= 0 ? folder.get() : AT_FDCWD; }
   };
 
-  void add(const std::filesystem::path& folder);
-  // Returns the location at which to change the file `path`. Below a guarded folder, the location
-  // is relative to the open folder that contains the file, which is entered as guard() promises.
-  // Elsewhere it is the path itself. Errors: io (ENOENT) if a folder below a guarded one is
-  // missing, unavailable if the guarded folder itself is missing.
+  void guard(const std::filesystem::path& folder);
+  Result<void> enclose(const std::filesystem::path& folder);
+  // Returns the location at which to change the file `path`. Below a guarded or enclosed folder,
+  // the location is relative to the open folder that contains the file, which is entered as guard()
+  // or enclose() promises. Elsewhere it is the path itself. Errors: io (ENOENT) if a folder below
+  // such a folder is missing, unavailable if the guarded or enclosed folder itself is missing.
   Result<Place> place_of(const std::filesystem::path& path) const;
 
  private:
+  struct Folder {
+    std::filesystem::path path;
+    std::shared_ptr<const Descriptor> opened;  // of an enclosed folder; nullptr: it is guarded
+  };
+
+  std::optional<Folder> folder_of(const std::filesystem::path& path) const;
+
   mutable std::mutex mutex_;
-  std::vector<std::filesystem::path> folders_;
+  std::vector<Folder> folders_;
 };
 
 }  // namespace cubinet

@@ -193,6 +193,9 @@ Result<JsonValue> parse_json(std::string_view text) {
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
     return syntax_error("it is no JSON: it holds a zero byte",
                         1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(zero), '\n'));
+  // The parser skips it.
+  if (text.starts_with("\xEF\xBB\xBF"))
+    return syntax_error("it is no JSON: it begins with a byte order mark; save it without one", 1);
   try {
     return TreeBuilder(text).run();
   } catch (const json::exception& error) {

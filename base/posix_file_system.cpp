@@ -84,20 +84,40 @@ class PosixFileLock final : public FileLock {
   pid_t owner_;
 };
 
-// Returns whether `place` still names the open file. If it does not, others lock another file.
-bool still_named(const struct stat& file, const GuardedFolders::Place& place) {
+// Returns whether a name in a folder still means the open file. If it does not, others lock another
+// file.
+bool still_named(const struct stat& file, int folder, const fs::path& name) {
   struct stat named {};
-  return ::fstatat(place.at(), place.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         file.st_dev == named.st_dev && file.st_ino == named.st_ino;
+  return ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && file.st_dev == named.st_dev &&
+         file.st_ino == named.st_ino;
 }
 
-// Makes a lock file of earlier versions private. flock needs read permission only, and users who
-// may read a home must not block those who write it. Leaves any file unchanged that might not be a
+// Returns whether other users can open a lock file. flock needs read permission only, and users who
+// may read a home must not block those who write it. Returns false for any file that might not be a
 // lock file.
-void make_private(const Descriptor& descriptor, const struct stat& file) {
+bool is_open_to_others(const struct stat& file) {
   const bool is_lock_file = S_ISREG(file.st_mode) && file.st_size == 0 && file.st_nlink == 1;
-  if (is_lock_file && file.st_uid == ::geteuid() && (file.st_mode & 077U) != 0)
-    static_cast<void>(::fchmod(descriptor.get(), 0600));
+  return is_lock_file && file.st_uid == ::geteuid() && (file.st_mode & 077U) != 0;
+}
+
+// Puts a new private file in the place of a lock file that others can open, because another user
+// may hold a lock on it. The processes of this user do this one after the other: each locks the new
+// file under its temporary name, which only they can open, and then looks again at both names. So
+// none replaces a new file, which another may have locked. Returns false if the folder cannot be
+// changed.
+bool replace_lock_file(const GuardedFolders::Place& place, const struct stat& old) {
+  const fs::path beside = place.name.parent_path() / ("." + place.name.filename().string() + ".new");
+  const int folder = place.at();
+  const Descriptor fresh = open_at(folder, beside, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+  struct stat file {};
+  if (fresh.get() < 0 || ::fstat(fresh.get(), &file) != 0) return false;
+  if (!S_ISREG(file.st_mode) || file.st_uid != ::geteuid() || (file.st_mode & 077U) != 0) return false;
+  while (::flock(fresh.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return false;
+  const bool is_next = still_named(file, folder, beside) && still_named(old, folder, place.name);
+  const bool replaced = !is_next || ::renameat(folder, beside.c_str(), folder, place.name.c_str()) == 0;
+  ::flock(fresh.get(), LOCK_UN);  // a forked child may hold a copy of the descriptor
+  return replaced;
 }
 
 FileStatus::Type type_of(mode_t mode) {
@@ -256,7 +276,9 @@ class PosixFileSystem final : public FileSystem {
     });
   }
 
-  void guard(const fs::path& folder) override { guarded_.add(folder); }
+  void guard(const fs::path& folder) override { guarded_.guard(folder); }
+
+  Result<void> enclose(const fs::path& folder) override { return guarded_.enclose(folder); }
 
   Result<std::unique_ptr<WritableFile>> create(const fs::path& path) override {
     CUBINET_TRY_ASSIGN(const auto place, guarded_.place_of(path));
@@ -358,13 +380,16 @@ class PosixFileSystem final : public FileSystem {
       if (descriptor.get() < 0) return change_failed("open the lock file", path);
       struct stat file {};
       if (::fstat(descriptor.get(), &file) != 0) return change_failed("inspect", path);
-      make_private(descriptor, file);
+      if (is_open_to_others(file)) {
+        if (replace_lock_file(place, file)) continue;
+        static_cast<void>(::fchmod(descriptor.get(), 0600));
+      }
       if (::flock(descriptor.get(), operation) != 0) {
         if (errno == EINTR) continue;
         if (errno == EWOULDBLOCK) return std::unique_ptr<FileLock>();
         return change_failed("lock", path);
       }
-      if (still_named(file, place))
+      if (still_named(file, place.at(), place.name))
         return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(descriptor)));
     }
   }

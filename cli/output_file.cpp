@@ -15,27 +15,20 @@ namespace fs = std::filesystem;
 // The length of the suffix that temporary_path_beside() adds to a name: dots, three 32-bit numbers
 // and "tmp".
 constexpr std::size_t kTemporaryNameBytes = 38;
-constexpr int kMostLinks = 40;  // the limit of the Linux kernel
 
 Error refused(const std::string& name, const std::string& reason, std::string remedy = {}) {
   return Error{ErrorCode::invalid_argument, "cannot write '" + name + "': " + reason, std::move(remedy)};
 }
 
-// Returns the path with all symbolic links resolved, even a last one whose target does not exist.
+// Returns the path with the links of its folders resolved.
 Result<fs::path> real_path(const std::string& name) {
   std::error_code failure;
-  fs::path path = fs::absolute(name, failure);
-  for (int i = 0; !failure && i < kMostLinks; ++i) {
-    path = fs::weakly_canonical(path, failure);
-    std::error_code no_link;
-    const fs::path target = fs::read_symlink(path, no_link);
-    if (failure || no_link) break;
-    path = path.parent_path() / target;
-  }
+  const fs::path path = fs::absolute(name, failure);
+  const fs::path folder = failure ? fs::path() : fs::weakly_canonical(path.parent_path(), failure);
   if (failure.value() == ENAMETOOLONG) return refused(name, "the name is too long", "choose a shorter one");
   if (failure.value() == ELOOP) return refused(name, "its symbolic links have no end", "name another file");
   if (failure) return io_error("cannot write '" + name + "'", failure.value());
-  return path;
+  return (folder / path.filename()).lexically_normal();
 }
 
 bool same_file(const FileStatus& a, const FileStatus& b) {
@@ -89,6 +82,8 @@ Result<fs::path> check_output_file(FileSystem& files, const std::string& name, c
   CUBINET_TRY_ASSIGN(const auto status, files.status(path));
   if (status && status->type == FileStatus::Type::directory)
     return refused(name, "it is a folder", "name a file in it");
+  if (status && status->type == FileStatus::Type::symlink)
+    return refused(name, "it is a symbolic link", "name the file that it leads to, or remove it");
   // Renaming over /dev/null would replace the device for everybody.
   if (status && status->type != FileStatus::Type::regular) return refused(name, "it is not a regular file");
   CUBINET_TRY(check_kept(files, name, path, status, keep));

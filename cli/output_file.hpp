@@ -22,10 +22,10 @@ struct ProtectedFiles {
 Result<bool> lies_in(FileSystem& files, const std::filesystem::path& path,
                      const std::filesystem::path& folder);
 
-// Returns the path to which an output that the user named is written by a rename. Symbolic links
-// are followed, even to a file that does not exist yet, so that the rename replaces the file and
-// not the link. Call it before any work for the output: it refuses a folder, a device, a missing
-// parent, and a name that leaves no room for the temporary file's name.
+// Returns the path to which an output that the user named is written by a rename. The links of its
+// folders are followed. Call it before any work for the output: it refuses a symbolic link, which
+// others may have put there, a folder, a device, a missing parent, and a name that leaves no room
+// for the temporary file's name. The rename replaces a link that appears later.
 Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name,
                                                 const ProtectedFiles& keep = {});
 

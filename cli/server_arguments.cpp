@@ -20,8 +20,10 @@ void add_server_options(CLI::App& verb, ServerArguments& options) {
 }
 
 void add_places(CLI::App& verb, Places& places) {
-  add_list(verb, "--bundle", places.bundles, "FILE|REF",
-           "Look into this bundle too, a file or on a server (oci://host/name:CHANNEL); may be repeated");
+  add_list(
+      verb, "--bundle", places.bundles, "FILE|REF",
+      "Look into this bundle too, a file or on a server (oci://host/name:CHANNEL, folder#CHANNEL); may be "
+      "repeated");
   add_server_options(verb, places.server);
 }
 

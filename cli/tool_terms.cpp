@@ -88,10 +88,12 @@ constexpr Term kTerms[] = {
     {"Store::list()", "`cubinet registry list`"},
     {"import_artifacts()", "`cubinet import-artifacts`"},
     {"materialize_cache()", "`cubinet materialize`"},
+    {"pin_channel()", "`cubinet channel pin`"},
     {"report_cubin()", "`cubinet inspect`"},
     {"TuneOptions::table_file", "`cubinet tune --output`"},
     {"report_compilers()", "`cubinet doctor`"},
     {"tune_attention()", "`cubinet tune`"},
+    {"unpin_channel()", "`cubinet channel unpin`"},
 };
 
 }  // namespace

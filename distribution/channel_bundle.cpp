@@ -59,6 +59,7 @@ class StoreBundle {
   Result<ChannelBundle> open_newest() const {
     CUBINET_TRY_ASSIGN(const ChannelManifest manifest, channel_.newest());
     CUBINET_TRY_ASSIGN(ChannelBundle opened, open(manifest));
+    static_cast<void>(channel_.newer_before(opened));
     channel_.remember(manifest);
     return opened;
   }

@@ -12,8 +12,6 @@ constexpr std::uint64_t kPullChunk = std::uint64_t{8} << 20;
 
 }  // namespace
 
-// The names include the digest. If the folder is replaced by a link during use, the target has no
-// file of that name, so nothing there is replaced or removed.
 ChunkFolder::ChunkFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
     : files_(files),
       blob_(blob),
@@ -54,12 +52,12 @@ Result<Bytes> ChunkFolder::chunk(ContentServer& server, std::uint64_t offset) {
   return fetched;
 }
 
-// Creates the folder. Returns whether it belongs to this user alone.
+// Creates the folder and opens it for changes. Returns whether it belongs to this user alone.
 bool ChunkFolder::make() const {
   if (!files_.create_directories(folder_, FileSystem::Mode::private_to_owner)) return false;
   const auto status = files_.status(folder_);
   return status && *status && (*status)->type == FileStatus::Type::directory &&
-         why_not_trusted(**status) == nullptr;
+         why_not_trusted(**status) == nullptr && files_.enclose(folder_);
 }
 
 // Removes the chunks and the temporary files of killed pulls, and the folder if it is then empty.

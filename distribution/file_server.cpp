@@ -14,7 +14,7 @@ struct FilesOfFolder {
   std::shared_ptr<FileSystem> files;
   std::filesystem::path folder;
 
-  std::string name() const { return "'" + folder.string() + "'"; }
+  std::string name() const { return folder.string(); }
   Result<Bytes> read(const std::string& file, std::uint64_t limit) const {
     auto bytes = files->read(folder / file, limit);
     if (bytes || bytes.error().code != ErrorCode::invalid_argument) return bytes;

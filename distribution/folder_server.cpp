@@ -3,6 +3,7 @@
 #include <cubinet/distribution/folder_server.hpp>
 
 #include <algorithm>
+#include <mutex>
 
 namespace cubinet {
 namespace {
@@ -15,7 +16,7 @@ class FolderServer final : public ContentServer {
   FolderServer(std::shared_ptr<FileSystem> files, std::filesystem::path folder)
       : files_(std::move(files)), folder_(std::move(folder)) {}
 
-  std::string name() const override { return "'" + folder_.string() + "'"; }
+  std::string name() const override { return folder_.string(); }
 
  protected:
   Result<bool> do_has_blob(const BlobDescriptor& blob) override {
@@ -39,7 +40,7 @@ class FolderServer final : public ContentServer {
 
   Result<void> do_write_blob(const BlobDescriptor& blob, BodySource& source) override {
     const std::filesystem::path path = path_of(blob.digest);
-    CUBINET_TRY(files_->create_directories(path.parent_path(), FileSystem::Mode::shared));
+    CUBINET_TRY(open_for_changes(path.parent_path()));
     const std::filesystem::path temporary = temporary_path_beside(path);
     auto written = write_temporary(temporary, source);
     if (written) written = files_->rename(temporary, path);
@@ -71,13 +72,25 @@ class FolderServer final : public ContentServer {
   }
 
   Result<void> do_write_channel(const std::string& channel, const Sha256Digest& manifest) override {
-    CUBINET_TRY(files_->create_directories(folder_ / "refs", FileSystem::Mode::shared));
+    CUBINET_TRY(open_for_changes(folder_ / "refs"));
     return write_file_atomically(*files_, folder_ / "refs" / channel, as_bytes(channel_text(manifest)));
   }
 
  private:
   std::filesystem::path path_of(const Sha256Digest& digest) const {
     return folder_ / "blobs" / "sha256" / digest.to_hex();
+  }
+
+  // Creates a folder of the server. The server's own folder is opened once, and no change follows a
+  // link below it: other users may write there too.
+  Result<void> open_for_changes(const std::filesystem::path& folder) {
+    const std::lock_guard lock(mutex_);
+    if (!is_open_) {
+      CUBINET_TRY(files_->create_directories(folder_, FileSystem::Mode::shared));
+      CUBINET_TRY(files_->enclose(folder_));
+      is_open_ = true;
+    }
+    return files_->create_directories(folder, FileSystem::Mode::shared);
   }
 
   Result<std::uint64_t> size_of(const Sha256Digest& digest) {
@@ -117,6 +130,8 @@ class FolderServer final : public ContentServer {
 
   std::shared_ptr<FileSystem> files_;
   std::filesystem::path folder_;
+  std::mutex mutex_;  // guards is_open_
+  bool is_open_ = false;
 };
 
 }  // namespace

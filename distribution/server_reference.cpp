@@ -5,6 +5,7 @@
 #include <cubinet/trust/server_place.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace cubinet {
 namespace {
@@ -16,6 +17,48 @@ Error bad_reference(std::string_view text, std::string_view reason) {
       ErrorCode::invalid_argument,
       "'" + (secret ? "..." : printable(text, kQuotedBytes)) + "' names no server: " + std::string(reason),
       "write https://host/folder, s3://bucket/prefix, oci://host/name:tag or the path of a folder"};
+}
+
+int hexadecimal(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char small = static_cast<char>(c | 0x20);
+  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+// Returns the path of a file:// URL without its escapes, or nullopt if one of them is none, or
+// stands for a slash or a zero byte.
+std::optional<std::string> decoded_path(std::string_view text) {
+  std::string path;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      path += text[at];
+      continue;
+    }
+    const int high = at + 2 < text.size() ? hexadecimal(text[at + 1]) : -1;
+    const int low = high < 0 ? -1 : hexadecimal(text[at + 2]);
+    const int value = high * 16 + low;
+    if (low < 0 || value == 0 || value == '/') return std::nullopt;
+    path += static_cast<char>(value);
+    at += 2;
+  }
+  return path;
+}
+
+// Returns the path as file:// writes it: parse() reads the same path from it.
+std::string encoded_path(std::string_view path) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string text;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte != 0x7f && c != '%' && c != '#' && c != '@') {
+      text += c;
+      continue;
+    }
+    text += '%';
+    text += kDigits[byte / 16];
+    text += kDigits[byte % 16];
+  }
+  return text;
 }
 
 }  // namespace
@@ -55,7 +98,9 @@ Result<ServerReference> ServerReference::parse(std::string_view text) {
     if (rest.empty()) return bad_reference(text, "it is empty");
     if (is_server && (!rest.starts_with('/') || rest.find_first_not_of('/') == std::string_view::npos))
       return bad_reference(text, "a file:// is a folder of this machine");
-    CUBINET_TRY_ASSIGN(const std::filesystem::path folder, absolute_path(rest));
+    const auto plain = is_server ? decoded_path(rest) : std::string(rest);
+    if (!plain) return bad_reference(text, "a '%' of a file:// begins an escape (%20), never of '/'");
+    CUBINET_TRY_ASSIGN(const std::filesystem::path folder, absolute_path(*plain));
     reference.path = folder.string();
     return reference;
   }
@@ -83,7 +128,7 @@ std::string ServerReference::to_string() const {
 }
 
 std::string ServerReference::to_full_string() const {
-  const std::string server = layout == Layout::folder ? "file://" + path : to_string();
+  const std::string server = layout == Layout::folder ? "file://" + encoded_path(path) : to_string();
   if (digest) return server + "@sha256:" + digest->to_hex();
   if (channel.empty()) return server;
   return server + (layout == Layout::oci ? ":" : "#") + channel;

@@ -14,6 +14,7 @@ namespace {
 using Values = std::map<std::string, ParameterValue, std::less<>>;
 
 constexpr std::size_t kMaximumOptions = 256;
+constexpr std::size_t kMaximumFlagBytes = std::size_t{1} << 20;  // of all flags of a kernel
 constexpr std::string_view kMember = "options";
 
 Error wrong(const JsonObject& object, const std::string& reason) {
@@ -117,6 +118,13 @@ Result<void> check_sample(const JsonObject& declaration, const std::vector<std::
   return {};
 }
 
+Error too_many_bytes(std::string_view flag) {
+  return Error{ErrorCode::invalid_argument,
+               "the flags of 'options' have more than 1 MiB with these values, at '" +
+                   printable(flag, kQuotedBytes) + "'",
+               "give shorter values, or use fewer expressions"};
+}
+
 }  // namespace
 
 std::vector<const Expression*> OptionDeclaration::expressions() const {
@@ -153,6 +161,7 @@ Result<std::vector<OptionDeclaration>> read_options(JsonObject& declaration,
 Result<CompilerOptions> evaluate_options(const std::vector<OptionDeclaration>& declared,
                                          const Values& values) {
   std::vector<std::string> flags;
+  std::size_t total = 0;
   for (const OptionDeclaration& option : declared) {
     if (option.condition) {
       CUBINET_TRY_ASSIGN(const bool given, option.condition->evaluate_flag(values));
@@ -164,7 +173,10 @@ Result<CompilerOptions> evaluate_options(const std::vector<OptionDeclaration>& d
       if (!part.value) continue;
       CUBINET_TRY_ASSIGN(const ParameterValue value, part.value->evaluate(values));
       flag += to_string(value);
+      if (total + flag.size() > kMaximumFlagBytes) return too_many_bytes(flag);
     }
+    total += flag.size();
+    if (total > kMaximumFlagBytes) return too_many_bytes(flag);
   }
   return parse_compiler_flags(flags);
 }

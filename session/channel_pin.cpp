@@ -41,10 +41,12 @@ Result<Sha256Digest> manifest_of_version(const SessionOptions& session, std::uin
   const auto named = server->read_channel(reference.channel);
   if (!named) others.push_back(named.error().message);
   if (named && has_version(*named)) return **named;
-  return Error{ErrorCode::not_found,
-               fmt::format("neither the home nor the server knows version {} of {} (there are: {})", version,
-                           reference.to_full_string(), others.empty() ? "none" : join(others, "; ")),
-               "name its manifest with `PinOptions::manifest`"};
+  return Error{
+      ErrorCode::not_found,
+      fmt::format("version {} of {} is not known: versions are looked up only among the manifests that "
+                  "the channel names now, named last and before, and that is pinned (there are: {})",
+                  version, reference.to_full_string(), others.empty() ? "none" : join(others, "; ")),
+      "name its manifest with `PinOptions::manifest`"};
 }
 
 Result<Sha256Digest> parse_manifest_digest(std::string_view text) {

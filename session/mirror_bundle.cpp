@@ -17,10 +17,7 @@ Result<MirrorBundleResult> mirror_bundle(const SessionOptions& session, const Mi
   CUBINET_TRY_ASSIGN(const auto sources, parse_references(options.source, options.mirrors));
   const ServerReference& first = sources.front();
   CUBINET_TRY(check_names_bundle(first));
-  CUBINET_TRY_ASSIGN(const ServerReference destination, ServerReference::parse(options.destination));
-  if (destination.digest)
-    return Error{ErrorCode::invalid_argument, "'" + options.destination + "' names a manifest",
-                 "name a channel, or only the server: the manifest is that of the source"};
+  CUBINET_TRY_ASSIGN(const ServerReference destination, parse_destination(options.destination));
   CUBINET_TRY_ASSIGN(auto policy, policy_to_contact(session, first));
   for (const ServerReference& reference : sources)
     CUBINET_TRY(policy_to_contact(session, reference));

@@ -143,7 +143,7 @@ Result<MirrorFoldersResult> mirror_folders(const SessionOptions& session,
   const bool cancelled = options.cancelled && options.cancelled();
   if (!report && !cancelled) return report.error();
   MirrorFoldersResult result;
-  result.source = from.server->name();
+  result.source = sources.front().to_string();
   result.destination = options.destination;
   result.interrupted = !report || report->interrupted;
   if (report) result.folders = std::move(report->folders);

@@ -126,7 +126,12 @@ Result<std::shared_ptr<BuildCache>> open_build_cache(const SessionOptions& optio
 }  // namespace
 
 bool names_server(std::string_view place) {
-  return is_url(place);
+  if (is_url(place)) return true;
+  if (exists(std::string(place))) return false;
+  const auto reference = ServerReference::parse(place);
+  std::error_code unknown;
+  return reference && (!reference->channel.empty() || reference->digest) &&
+         fs::is_directory(reference->path, unknown);
 }
 
 Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access) {

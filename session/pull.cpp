@@ -140,6 +140,7 @@ Result<PullResult> pull(const SessionOptions& session, const PullOptions& option
   result.channel = opened.bundle->root().options.channel;
   result.version = opened.bundle->root().options.version;
   result.pinned = manifest.pinned;
+  result.older_than = channel.newer_before(opened);
   result.trust = TrustReport::of(*opened.bundle);
   result.bundle = options.output;
   CUBINET_TRY(transfer(session, options, *server, channel, opened, home.get(), watch.get(), result));
@@ -157,6 +158,7 @@ std::string to_json(const PullResult& result) {
                     {"kernels", result.kernels},
                     {"present", result.present},
                     {"pinned", result.pinned},
+                    {"older_than", result.older_than ? nlohmann::json(*result.older_than) : nullptr},
                     {"bytes", result.bytes},
                     {"refused", std::move(refused)},
                     {"outranked", describe(result.outranked)},

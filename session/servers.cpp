@@ -2,6 +2,9 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/distribution/server_access.hpp>
 #include <cubinet/session/servers.hpp>
+#include <cubinet/trust/server_place.hpp>
+
+#include <filesystem>
 
 namespace cubinet {
 
@@ -32,6 +35,21 @@ Result<ServerReference> parse_channel(const std::string& reference) {
     return Error{ErrorCode::invalid_argument, "'" + reference + "' names no channel",
                  "name one: #CHANNEL, oci with :CHANNEL"};
   return parsed;
+}
+
+Result<ServerReference> parse_destination(const std::string& reference) {
+  CUBINET_TRY_ASSIGN(ServerReference parsed, ServerReference::parse(reference));
+  if (parsed.digest)
+    return Error{ErrorCode::invalid_argument,
+                 "'" + reference + "' names a manifest, which the bundle determines",
+                 "name a channel, or only the server"};
+  std::error_code unknown;
+  const bool may_be_created = parsed.layout != ServerReference::Layout::folder || is_url(reference);
+  if (may_be_created || std::filesystem::is_directory(parsed.path, unknown)) return parsed;
+  return Error{ErrorCode::not_found, "there is no folder '" + parsed.path + "'",
+               "create it, or write " + parsed.to_full_string() +
+                   " to have it created; a server begins with its "
+                   "scheme: https://, s3://, oci://"};
 }
 
 Result<OpenServers<ContentServer>> open_servers(const ServerAccess& access,

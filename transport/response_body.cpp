@@ -131,6 +131,13 @@ Result<void> ResponseBody::write(ByteView bytes) {
   return request_.sink->write(bytes);
 }
 
+bool ResponseBody::has_enough() const {
+  if (request_.range) return received_ == request_.range->count;
+  // A body whose head states no length may continue without end.
+  return request_.method == HttpMethod::get && request_.expected_size && !announced_ &&
+         received_ == *request_.expected_size;
+}
+
 bool ResponseBody::is_whole() const {
   if (request_.range) return received_ == request_.range->count;
   if (request_.method != HttpMethod::get) return true;

@@ -35,7 +35,7 @@ class ResponseBody {
   // Processes a chunk of the body.
   Result<void> write(ByteView bytes);
   // Returns whether all requested bytes have arrived. The rest of the body need not be read.
-  bool has_enough() const { return request_.range && received_ == request_.range->count; }
+  bool has_enough() const;
   // Returns whether the body is complete. Called after an attempt whose body ended as its framing
   // states.
   bool is_whole() const;

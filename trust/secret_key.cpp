@@ -30,7 +30,10 @@ constexpr std::size_t kSecretKeyBytes = 3 * 2 + kSaltBytes + 2 * 8 + kKeptBytes;
 constexpr std::size_t kMaximumSecretFile = 4096;
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 30U;
 
-Error no_secret_key() {
+Error no_secret_key(std::string_view text) {
+  if (PublicKey::parse(text))
+    return Error{ErrorCode::invalid_argument, "it is a public key, and a secret key signs",
+                 "name the secret key, the file without '.pub'"};
   return Error{ErrorCode::invalid_argument, "it is no secret key of minisign's",
                "make one with `minisign -G` or `SecretKey::generate()`"};
 }
@@ -121,15 +124,15 @@ Result<SecretKey> SecretKey::generate() {
 Result<SecretKey> SecretKey::parse(std::string_view text, const SecretBytes* password) {
   const auto lines = exact_lines(text, 2);
   if (lines.empty() || lines[0].size() > kMaximumComment || !lines[0].starts_with(kUntrustedComment))
-    return no_secret_key();
+    return no_secret_key(text);
   auto decoded = from_base64(lines[1]);
-  if (!decoded) return no_secret_key();
+  if (!decoded) return no_secret_key(text);
   SecretBytes bytes(*std::move(decoded));
-  if (bytes.view().size() != kSecretKeyBytes) return no_secret_key();
+  if (bytes.view().size() != kSecretKeyBytes) return no_secret_key(text);
   FixedFields fields(bytes.view());
-  if (as_text(fields.take(2)) != kEd25519) return no_secret_key();
+  if (as_text(fields.take(2)) != kEd25519) return no_secret_key(text);
   const std::string_view derivation = as_text(fields.take(2));
-  if (as_text(fields.take(2)) != kBlake2b) return no_secret_key();
+  if (as_text(fields.take(2)) != kBlake2b) return no_secret_key(text);
   const ByteView salt = fields.take(kSaltBytes);
   PasswordCost cost;
   cost.operations = fields.u64();
@@ -142,7 +145,7 @@ Result<SecretKey> SecretKey::parse(std::string_view text, const SecretBytes* pas
     CUBINET_TRY_ASSIGN(const SecretBytes stream, password_stream(*password, salt, cost));
     apply(bytes.span().last(kKeptBytes), stream.view());
   } else if (derivation != kNoPassword) {
-    return no_secret_key();
+    return no_secret_key(text);
   }
   const auto id = fields.array<8>();
   const ByteView seed = fields.take(32);
@@ -196,7 +199,8 @@ Result<SecretKey> read_secret_key(FileSystem& files, const std::filesystem::path
                                   const SecretBytes* password) {
   CUBINET_TRY_ASSIGN(OwnFile file, files.read_own(path, kMaximumSecretFile));
   const SecretBytes text(std::move(file.content));
-  if ((file.status.permissions & (S_IRWXG | S_IRWXO)) != 0) {
+  const bool is_open = (file.status.permissions & (S_IRWXG | S_IRWXO)) != 0;
+  if (is_open && !PublicKey::parse(text.text())) {  // parse() names a public key as such
     return Error{ErrorCode::untrusted, "the secret key '" + path.string() + "' can be read by others",
                  "chmod 600 it, and think about who may have read it"};
   }

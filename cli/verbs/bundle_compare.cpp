@@ -32,8 +32,20 @@ struct RootOptions {
 using BuildName = std::tuple<Bytes, ImageKind, BuildFingerprint>;
 using Builds = std::map<BuildName, std::shared_ptr<const CubinRecord>>;
 
+// Opens a bundle and reads all of it. Only sound bundles are compared: the records of a damaged
+// image say nothing about its bytes.
+Result<std::shared_ptr<Bundle>> open_sound(const Context& context, const std::string& file) {
+  CUBINET_TRY_ASSIGN(auto bundle, context.open_bundle(file));
+  CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());
+  if (report.findings.empty()) return bundle;
+  return Error{ErrorCode::corruption,
+               fmt::format("'{}' is damaged and not compared: {}", printable(file),
+                           printable(report.findings.front().reason)),
+               "`cubinet bundle verify` lists all damage"};
+}
+
 Result<Builds> builds_of(const Context& context, const std::string& file, BundleRoot& root) {
-  CUBINET_TRY_ASSIGN(const auto bundle, context.open_bundle(file));
+  CUBINET_TRY_ASSIGN(const auto bundle, open_sound(context, file));
   root = bundle->root();
   CUBINET_TRY_ASSIGN(const CubinRecords records, bundle->list());
   Builds builds;
@@ -84,8 +96,8 @@ nlohmann::json describe_all(const CubinRecords& records) {
 }
 
 Result<ExitStatus> diff_code(const Context& context, const DiffOptions& options) {
-  CUBINET_TRY_ASSIGN(const auto first, context.open_bundle(options.files[0]));
-  CUBINET_TRY_ASSIGN(const auto second, context.open_bundle(options.files[1]));
+  CUBINET_TRY_ASSIGN(const auto first, open_sound(context, options.files[0]));
+  CUBINET_TRY_ASSIGN(const auto second, open_sound(context, options.files[1]));
   CUBINET_TRY_ASSIGN(const CodeComparison found, compare_code(*first, *second));
   nlohmann::json changed = nlohmann::json::array();
   for (const auto& record : found.only_in_first)

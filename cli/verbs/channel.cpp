@@ -78,8 +78,9 @@ void add_channel(CLI::App& root, Action& chosen) {
       CLI::Option* before =
           verb->add_flag("--before", options->pin.before, "The manifest that the channel named before")
               ->excludes(manifest);
-      add_integer(*verb, "--bundle-version", options->pin.version, 0, INT64_MAX,
-                  "The manifest of this version, if the home has seen it or the channel names it")
+      add_integer(
+          *verb, "--bundle-version", options->pin.version, 0, INT64_MAX,
+          "The manifest of this version, among the current, the last, the previous and the pinned one")
           ->excludes(manifest)
           ->excludes(before);
     }

@@ -54,9 +54,9 @@ Result<ExitStatus> copy_bundle(const Context& context, const MirrorArguments& ar
   MirrorBundleOptions options{arguments.source, arguments.mirrors, arguments.destination};
   CUBINET_TRY_ASSIGN(options.destination_access, server_access(context, arguments.server));
   CUBINET_TRY_ASSIGN(const MirrorBundleResult result, mirror_bundle(session, options));
-  context.console().text(
-      fmt::format("{}: {}, {}, {}", result.reference, format_bytes(result.bytes), to_text(result.trust),
-                  result.channel.empty() ? "no channel" : "channel " + printable(result.channel)));
+  context.console().text(fmt::format(
+      "{}: {}, {}, {}", printable(result.reference), format_bytes(result.bytes), to_text(result.trust),
+      result.channel.empty() ? "no channel" : "channel " + printable(result.channel)));
   context.console().document_text(to_json(result));
   return ExitStatus::done;
 }

@@ -57,9 +57,9 @@ Error nothing_fits(const PullResult& result) {
 std::string text_of(const PullOptions& options, const PullResult& result) {
   const std::string into =
       options.dry_run ? "" : "  -> " + (result.bundle.empty() ? "the home" : printable(result.bundle));
-  std::string text =
-      fmt::format("{}\n{} {}: {}, {}, {}{}", result.reference, printable(result.channel), result.version,
-                  plural(result.kernels, "kernel"), format_bytes(result.bytes), to_text(result.trust), into);
+  std::string text = fmt::format("{}\n{} {}: {}, {}, {}{}", printable(result.reference),
+                                 printable(result.channel), result.version, plural(result.kernels, "kernel"),
+                                 format_bytes(result.bytes), to_text(result.trust), into);
   if (result.pinned) text += "\nit is pinned: `cubinet channel unpin` follows the channel again";
   if (result.present > 0) text += fmt::format("\nhere already: {}", plural(result.present, "kernel"));
   if (!result.bundle.empty() && options.is_part())

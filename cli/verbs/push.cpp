@@ -20,7 +20,7 @@ Result<ExitStatus> push_bundle(const Context& context, const PushArguments& argu
   CUBINET_TRY_ASSIGN(const SessionOptions session, context.session_options(arguments.server));
   CUBINET_TRY_ASSIGN(const PushResult result, push(session, arguments.push));
   context.console().text(
-      fmt::format("{}: {}, {}", result.reference, plural(result.signatures, "signature"),
+      fmt::format("{}: {}, {}", printable(result.reference), plural(result.signatures, "signature"),
                   result.channel.empty() ? "no channel" : "channel " + printable(result.channel)));
   context.console().document_text(to_json(result));
   return ExitStatus::done;
@@ -36,8 +36,8 @@ void add_push(CLI::App& root, Action& chosen) {
       ->type_name("");
   verb->add_option(
           "REF", options->push.reference,
-          "https://host/folder, s3://bucket/prefix, oci://host/name or a folder; with #CHANNEL, oci with "
-          ":CHANNEL, or else the bundle's own channel")
+          "https://host/folder, s3://bucket/prefix, oci://host/name, an existing folder, or file:///folder, "
+          "which is created; with #CHANNEL, oci with :CHANNEL, or else the bundle's own channel")
       ->required()
       ->type_name("");
   add_server_options(*verb, options->server);

@@ -68,7 +68,13 @@ Result<ExitStatus> list(const Context& context, const ListOptions& options) {
         std::binary_search(stats.pins.begin(), stats.pins.end(), record->identity.key());
   }
   if (records.empty()) {
-    context.console().message(LogLevel::info, "no entry");
+    const auto& names = options.filter.kernels;
+    context.console().message(
+        names.empty() ? LogLevel::info : LogLevel::warning,
+        names.empty() ? "no entry"
+                      : fmt::format("no entry of {}: searched for a key, and for the name of a template, "
+                                    "publisher or function",
+                                    printable(join(names, ", "))));
   } else {
     context.console().text(record_table(records).to_string());
   }

@@ -7,6 +7,7 @@
 
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/byte_source.hpp>
 #include <cubinet/cubin_registry/record_lists.hpp>
@@ -231,6 +232,27 @@ Result<Cubin> PackedBundle::read(std::shared_ptr<const CubinRecord> record) cons
   return Cubin{std::move(record), std::make_shared<const Bytes>(*std::move(bytes))};
 }
 
+// Returns whether a file was probably written as a bundle. One wrong letter of the magic is damage.
+bool begins_like_a_bundle(std::string_view head) {
+  std::size_t equal = 0;
+  for (std::size_t i = 0; i < head.size(); ++i)
+    equal += head[i] == kBundleMagic[i] ? 1U : 0U;
+  return equal + 1 >= kBundleMagic.size();
+}
+
+// Returns an error if signed bytes are of another channel than the one that was asked for.
+Result<void> check_stated_channel(const BundleTrust& trust, const std::string& named,
+                                  const std::string& stated) {
+  if (!trust.channel || trust.policy->threshold == 0 || stated == *trust.channel) return {};
+  const std::string origin = trust.policy->origin.empty() ? "" : " (" + printable(trust.policy->origin) + ")";
+  return Error{
+      ErrorCode::untrusted,
+      named + (stated.empty() ? " states no channel" : " is of the channel '" + printable(stated) + "'") +
+          ", and '" + *trust.channel + "' was asked for under a policy that requires signatures" + origin,
+      "ask its publisher for a bundle of '" + *trust.channel +
+          "' (`BundleOptions::channel`), or name this one by its manifest, @sha256:DIGEST"};
+}
+
 }  // namespace
 
 std::string_view to_string(BundleProfile profile) {
@@ -270,6 +292,7 @@ Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> so
   CUBINET_TRY_ASSIGN(auto pack, BundlePack::open(std::move(source), check));
   if (trust.policy) {
     const BundleOptions& said = pack->map().root.options;
+    CUBINET_TRY(check_stated_channel(trust, named, said.channel));
     const auto files = trust.files != nullptr ? trust.files : posix_file_system();
     const auto now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -314,7 +337,11 @@ Result<std::shared_ptr<Bundle>> Bundle::open(const std::string& path, std::share
   trust.policy = std::move(policy);
   trust.signatures = signatures_beside(files, path);
   trust.files = files;
-  return open_bundle(file_source(path, std::move(files)), std::move(log), std::move(trust));
+  auto opened = open_bundle(file_source(path, files), std::move(log), std::move(trust));
+  if (opened || opened.error().code != ErrorCode::corruption) return opened;
+  const auto head = files->read_range(path, 0, kBundleMagic.size());
+  if (!head || begins_like_a_bundle(as_text(*head))) return opened;
+  return Error{ErrorCode::invalid_argument, "'" + path + "' is not a bundle of cubinet", "name a bundle"};
 }
 
 }  // namespace cubinet

@@ -10,7 +10,7 @@ namespace cubinet {
 namespace {
 
 constexpr BinaryFormat kRootFormat{.name = "the bundle",
-                                   .magic = "CBUN",
+                                   .magic = kBundleMagic,
                                    .newest = kBundleVersion,
                                    .oldest = kBundleVersion,
                                    .newer_remedy = "use the version of cubinet that wrote it"};

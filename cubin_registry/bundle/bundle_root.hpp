@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -29,6 +30,7 @@ namespace cubinet {
 //               u64 bytes and 32 bytes SHA-256 of the tuning table, u64 bytes of the frames,
 //               zeros to a multiple of 64 with the digest, 32 bytes SHA-256 of all that precedes
 // clang-format on
+inline constexpr std::string_view kBundleMagic = "CBUN";
 inline constexpr std::uint16_t kBundleVersion = 4;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
 inline constexpr std::uint64_t kMaximumDictionaryBytes = std::uint64_t{2} << 20;

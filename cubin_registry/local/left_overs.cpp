@@ -3,6 +3,7 @@
 
 #include "local/local_imports.hpp"
 
+#include <cerrno>
 #include <chrono>
 
 namespace cubinet {
@@ -47,12 +48,22 @@ Result<std::vector<fs::path>> temporaries_beside_index(const FileStore& store) {
 
 Result<void> FileSweep::remove(const fs::path& path, std::uint64_t bytes) {
   if (!only_counts()) {
-    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
-    if (!removed) return {};
+    const auto removed = store_.files().remove(path);
+    if (!removed && removed.error().native == EISDIR) {
+      leave_folder(path);
+      return {};
+    }
+    if (!removed) return removed.error();
+    if (!*removed) return {};
   }
   ++report.files;
   report.bytes += bytes;
   return {};
+}
+
+void FileSweep::leave_folder(const fs::path& path) const {
+  log(store_.log_sink(), LogLevel::warning,
+      "'" + path.string() + "' stays: it is a folder in the place of a file of the home");
 }
 
 Result<bool> add_images_of_records(const FileStore& store, std::set<Sha256Digest>& named) {

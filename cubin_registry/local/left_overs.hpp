@@ -28,8 +28,10 @@ class FileSweep {
 
   bool only_counts() const { return only_counts_; }
   FileStore& store() const { return store_; }
-  // Removes a file. `bytes` is the space that this frees.
+  // Removes a file. `bytes` is the space that this frees. A folder stays.
   Result<void> remove(const std::filesystem::path& path, std::uint64_t bytes);
+  // Logs that a folder in the place of a file is not removed.
+  void leave_folder(const std::filesystem::path& path) const;
 
   SweepReport report;
 

@@ -79,6 +79,10 @@ Result<void> sweep_downloads(FileSweep& sweep) {
     if (!store.home().is_download(path)) continue;
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
     if (!status) continue;
+    if (status->type == FileStatus::Type::directory) {
+      sweep.leave_folder(path);
+      continue;
+    }
     if (now_in_seconds() - status->modified_ns / kNsPerSecond > kSecondsOfDownloads)
       CUBINET_TRY(sweep.remove(path, status->size));
   }

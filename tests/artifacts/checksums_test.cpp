@@ -60,6 +60,21 @@ TEST_CASE("a name that leads out of the folder is refused") {
     CHECK(why_not_within(name).empty());
 }
 
+TEST_CASE("a list has at most 10,000 folders, none of them below the 32nd") {
+  std::string deep = "f";
+  for (int i = 0; i < 32; ++i)
+    deep = "d/" + deep;
+  CHECK(read_checksums(kDigest + "  " + deep + "\n")->size() == 1);
+  CHECK(message_of(kDigest + "  d/" + deep + "\n").find("more than 32 folders deep") != std::string::npos);
+  std::string text;
+  for (int i = 0; i < 5'000; ++i)
+    text += kDigest + "  " + std::to_string(i) + "/a/f\n" + kDigest + "  " + std::to_string(i) + "/a/g\n";
+  CHECK(read_checksums(text)->size() == 10'000);
+  text += kDigest + "  last/f\n";
+  CHECK(message_of(text).find("line 10001 of the list of digests names the folder after the first 10,000") !=
+        std::string::npos);
+}
+
 TEST_CASE("one name has one digest") {
   CHECK(read_checksums(kDigest + "  one\n" + kDigest + "  one\n")->size() == 1);
   const std::string message = message_of(kDigest + "  one\n\n" + kOther + "  ./one\n");

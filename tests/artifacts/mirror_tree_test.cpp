@@ -89,6 +89,28 @@ TEST_CASE_FIXTURE(MadeTree, "a folder that is a link or a file is written into b
   CHECK(fs::is_empty(folder / "elsewhere"));
 }
 
+TEST_CASE_FIXTURE(MadeTree,
+                  "a link that is put in the place of a folder or of the mirror later is not followed") {
+  const MirrorTree tree = open();
+  ok(tree.make_folder("a/b"));
+  fs::create_directory(folder / "elsewhere");
+  write_file(folder / "elsewhere/c.h", "old");
+  fs::remove_all(root / "a");
+  fs::create_directory_symlink(folder.path(), root / "a");
+  fs::create_directory_symlink(folder / "elsewhere", folder / "b");
+  for (const auto& changed : {tree.write("a/b/c.h", as_bytes("new")), tree.remove("a/b/c.h"),
+                              tree.write_index("a/b", {}), tree.make_folder("a/b/d")}) {
+    REQUIRE_FALSE(changed);
+    CHECK(changed.error().code == ErrorCode::untrusted);
+  }
+  fs::rename(root, folder / "moved");
+  fs::create_directory_symlink(folder / "elsewhere", root);
+  ok(tree.write("c.h", as_bytes("new")));
+  CHECK(read_file(folder / "moved/c.h") == "new");
+  CHECK(read_file(folder / "elsewhere/c.h") == "old");
+  CHECK(std::distance(fs::directory_iterator(folder / "elsewhere"), fs::directory_iterator()) == 1);
+}
+
 TEST_CASE_FIXTURE(MadeTree, "what a killed process left unfinished is swept, and nothing else") {
   const MirrorTree tree = open();
   ok(tree.make_folder("a"));

@@ -96,6 +96,46 @@ TEST_CASE("no change is made where another user has put a folder in the place of
   CHECK(guarded.in_docs() == 1);
 }
 
+TEST_CASE("no change leaves an enclosed folder, whoever can write it and whatever is put into it") {
+  Guarded guarded;
+  const auto files = guarded.files = posix_file_system();
+  fs::permissions(guarded.own, fs::perms{0777});
+  REQUIRE(files->enclose(guarded.own));
+  CHECK(guarded.failures(guarded.own / "sub").empty());
+  fs::remove_all(guarded.own / "sub");
+  fs::create_directory_symlink(guarded.docs, guarded.own / "sub");
+  const auto before = guarded.in_docs();
+  CHECK(guarded.failures(guarded.own / "sub") == std::vector(kChanges, ErrorCode::untrusted));
+  CHECK(guarded.in_docs() == before);
+  // The open folder is used, whatever has its name now.
+  fs::rename(guarded.own, guarded.folder / "moved");
+  fs::create_directory_symlink(guarded.docs, guarded.own);
+  CHECK(files->create(guarded.own / "new"));
+  CHECK(fs::exists(guarded.folder / "moved/new"));
+  CHECK(guarded.in_docs() == before);
+  fs::remove_all(guarded.folder / "moved");
+  CHECK(files->create(guarded.own / "new").error().code == ErrorCode::unavailable);
+}
+
+TEST_CASE("the folder to enclose is one, or a link of this user or root to one") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  fs::create_directory(folder / "real");
+  fs::create_directory_symlink("real", folder / "second");
+  fs::create_directory_symlink(folder / "second", folder / "first");
+  REQUIRE(files->enclose((folder / "first").string() + "/"));
+  CHECK(files->create(folder / "first/new"));
+  CHECK(fs::exists(folder / "real/new"));
+  std::ofstream(folder / "file") << "text";
+  fs::create_symlink("loop", folder / "loop");
+  CHECK(files->enclose(folder / "absent").error().code == ErrorCode::not_found);
+  CHECK(files->enclose(folder / "file").error().code == ErrorCode::untrusted);
+  CHECK(files->enclose(folder / "loop").error().code == ErrorCode::untrusted);
+  if (::geteuid() != 0) return;  // only root may change a link's owner
+  REQUIRE(::lchown((folder / "second").c_str(), 1, 1) == 0);
+  CHECK(files->enclose(folder / "first").error().code == ErrorCode::untrusted);
+}
+
 TEST_CASE("a guarded folder that is gone is no miss") {
   Guarded guarded;
   fs::remove_all(guarded.own);

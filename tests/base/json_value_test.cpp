@@ -58,6 +58,13 @@ TEST_CASE("what the format forbids is refused, also where the library is lenient
   CHECK_FALSE(parse_json(std::string(20, '[') + std::string(20, ']')));
 }
 
+TEST_CASE("a byte order mark is an error") {
+  const auto refused = parse_json("\xEF\xBB\xBF{}");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("byte order mark") != std::string::npos);
+  CHECK(parse_json("[\"\xEF\xBB\xBF\"]"));
+}
+
 TEST_CASE("a zero byte does not end a text, it is an error") {
   using namespace std::string_view_literals;
   for (const std::string_view text :

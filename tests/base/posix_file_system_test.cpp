@@ -5,11 +5,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
@@ -216,6 +218,48 @@ TEST_CASE("nobody but its owner can open a lock file, nor one of an earlier vers
     CHECK(*files->lock(folder / name));
     CHECK((*files->status(folder / name))->permissions == 0644);
   }
+}
+
+TEST_CASE("a lock that another user holds on an old file stops nobody") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  std::ofstream(folder / "old") << "";
+  fs::permissions(folder / "old", fs::perms{0644});
+  const int held = ::open((folder / "old").c_str(), O_RDONLY);
+  REQUIRE(::flock(held, LOCK_SH | LOCK_NB) == 0);
+  const auto lock = files->lock(folder / "old");
+  REQUIRE(lock);
+  CHECK(*lock != nullptr);
+  CHECK(*files->lock(folder / "old") == nullptr);
+  CHECK((*files->status(folder / "old"))->permissions == 0600);
+  CHECK(files->list(folder.path())->names == std::vector<std::string>{"old"});
+  ::close(held);
+}
+
+TEST_CASE("of several that replace an old lock file at once, one holds the lock") {
+  constexpr int kRounds = 300, kThreads = 4;
+  const TempDir folder;
+  std::atomic<int> holders = 0, most = 0, granted = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const fs::path file = folder / std::to_string(round);
+    std::ofstream(file) << "";
+    fs::permissions(file, fs::perms{0644});
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        const auto lock = posix_file_system()->lock(file);
+        if (!lock || *lock == nullptr) return;
+        ++granted;
+        most = std::max<int>(most, ++holders);
+        std::this_thread::yield();
+        --holders;
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+  CHECK(most == 1);
+  CHECK(granted >= kRounds);
 }
 
 TEST_CASE("a change that finds no folder or file is an error of the environment, and no miss") {

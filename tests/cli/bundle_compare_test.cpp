@@ -35,6 +35,26 @@ TEST_CASE("what one of two bundles has alone, and builds of other bytes, are pri
   CHECK(document["changed"][0]["template"] == "same");
 }
 
+TEST_CASE("a damaged bundle is not compared, and not equal to itself") {
+  const Sandbox sandbox;
+  BundleOptions options{"a", 5};
+  options.profile = BundleProfile::plain;
+  REQUIRE(create_bundle(sandbox.path("a"), three_cubins(), options));
+  std::filesystem::copy_file(sandbox / "a", sandbox / "b");
+  flip_bit(sandbox / "b", std::filesystem::file_size(sandbox / "b") - 300);
+  REQUIRE(run_tool({"bundle", "verify", sandbox.path("b")}).status == 1);
+  for (const std::vector<std::string>& files : {std::vector{sandbox.path("a"), sandbox.path("b")},
+                                                std::vector{sandbox.path("b"), sandbox.path("a")}}) {
+    for (const bool code : {false, true}) {
+      std::vector<std::string> line = {"bundle", "diff", files[0], files[1]};
+      if (code) line.emplace_back("--code");
+      const ToolResult differ = run_tool(line);
+      CHECK(differ.status == 1);
+      CHECK(contains(differ.err, "is damaged and not compared"));
+    }
+  }
+}
+
 TEST_CASE("with an option the code of kernels is compared, whatever their fingerprints") {
   const Sandbox sandbox;
   FakeCubin other;

@@ -44,7 +44,7 @@ struct Shapes {
     return sandbox.path("all.bundle");
   }
   std::string channel() const {
-    REQUIRE(sandbox.run({"push", bundle(), sandbox.path("served")}).status == 0);
+    REQUIRE(sandbox.run({"push", bundle(), "file://" + sandbox.path("served")}).status == 0);
     return "file://" + sandbox.path("served") + "#c";
   }
   static Names functions_in(const std::string& file) {

@@ -42,6 +42,7 @@ TEST_CASE_FIXTURE(Wheel, "a mirror of an unpacked wheel is served by nginx, mirr
   const ToolResult first = mirror(sandbox.path("cubins"));
   REQUIRE_MESSAGE(first.status == 0, first.err);
   const auto made = first.json();
+  CHECK(made["source"] == sandbox.path("cubins"));
   CHECK(made["folders"].size() == 1);
   CHECK(made["folders"][0]["folder"] == "c0ffee/fmha");
   CHECK(made["folders"][0]["checksums"] == pin());
@@ -152,9 +153,9 @@ TEST_CASE("a bundle is mirrored between servers with its channel, under the poli
   options.version = 7;
   ok(create_bundle(sandbox.path("a.bundle"), three_cubins(), options));
   const auto pushed =
-      sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served"), "--json"}).json();
+      sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("served"), "--json"}).json();
   const std::string source = "file://" + sandbox.path("served") + "#stable";
-  const ToolResult copied = sandbox.run({"mirror", source, sandbox.path("copy"), "--json"});
+  const ToolResult copied = sandbox.run({"mirror", source, "file://" + sandbox.path("copy"), "--json"});
   REQUIRE_MESSAGE(copied.status == 0, copied.err);
   CHECK(copied.json()["manifest"] == pushed["manifest"]);
   CHECK(copied.json()["channel"] == "stable");
@@ -167,11 +168,11 @@ TEST_CASE("a bundle is mirrored between servers with its channel, under the poli
               .status == 0);
     CHECK(sandbox.read("b.bundle") == sandbox.read("a.bundle"));
   }
-  CHECK(sandbox.run({"mirror", source, sandbox.path("copy"), "--target", "sm_90a"}).status == 2);
+  CHECK(sandbox.run({"mirror", source, "file://" + sandbox.path("copy"), "--target", "sm_90a"}).status == 2);
   fs::create_directories(sandbox.home());
   sandbox.write("home/policy.json",
                 R"({"default":{"trusted_keys":[")" + key.public_key().to_string() + "\"]}}");
-  const ToolResult refused = sandbox.run({"mirror", source, sandbox.path("other"), "--json"});
+  const ToolResult refused = sandbox.run({"mirror", source, "file://" + sandbox.path("other"), "--json"});
   CHECK(refused.status == 3);
   CHECK(refused.json()["error"]["code"] == "untrusted");
   CHECK_FALSE(fs::exists(sandbox / "other/blobs"));

@@ -28,7 +28,7 @@ struct Served {
       sandbox.write("a.bundle." + key->public_key().id() + ".minisig",
                     ok(sign(*key, bundle->root_bytes(), "")).to_file());
     }
-    REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served")}).status == 0);
+    REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("served")}).status == 0);
   }
   std::string channel() const { return "file://" + sandbox.path("served") + "#stable"; }
   ToolResult pull(const std::vector<std::string>& more) const {
@@ -76,7 +76,8 @@ TEST_CASE("a manifest that states a pack of another size than the signed root fi
   const auto refused = served.pull({"-o", sandbox.path("c.bundle"), "--policy", policy});
   CHECK(refused.status == 1);
   CHECK(contains(refused.err, "names a pack of 1099511627776 bytes"));
-  const auto mirrored = sandbox.run({"mirror", served.channel(), sandbox.path("to"), "--policy", policy});
+  const auto mirrored =
+      sandbox.run({"mirror", served.channel(), "file://" + sandbox.path("to"), "--policy", policy});
   CHECK(mirrored.status == 1);
   CHECK_FALSE(std::filesystem::exists(sandbox / "to"));
   for (const auto& entry : std::filesystem::directory_iterator(sandbox / "."))
@@ -95,7 +96,7 @@ TEST_CASE("a pull into a folder that others may write follows no link of theirs"
   options.channel = "stable";
   options.profile = BundleProfile::plain;
   ok(create_bundle(sandbox.path("a.bundle"), cubins, options));
-  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served")}).status == 0);
+  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("served")}).status == 0);
   const std::string named = sandbox.read("served/refs/stable").substr(7, 64);
   std::string pack;
   const auto manifest = nlohmann::json::parse(sandbox.read("served/blobs/sha256/" + named));
@@ -272,9 +273,12 @@ TEST_CASE("no spelling of a server leads around its policy, or to a milder one")
   options.channel = "stable";
   ok(create_bundle(sandbox.path("a.bundle"), three_cubins(), options));
   REQUIRE(
-      sandbox.run({"push", sandbox.path("a.bundle"), (nginx->served() / "kernels#stable").string()}).status ==
-      0);
-  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), (nginx->served() / "free/kernels#stable").string()})
+      sandbox
+          .run({"push", sandbox.path("a.bundle"), "file://" + (nginx->served() / "kernels#stable").string()})
+          .status == 0);
+  REQUIRE(sandbox
+              .run({"push", sandbox.path("a.bundle"),
+                    "file://" + (nginx->served() / "free/kernels#stable").string()})
               .status == 0);
   const auto pull = [&](const std::string& place) {
     return sandbox.run({"pull", place + "#stable", "-o", sandbox.path("b.bundle"), "--plain-http", server,

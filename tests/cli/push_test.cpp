@@ -44,8 +44,8 @@ TEST_CASE("a bundle is pushed to a channel that is named, or its own") {
 TEST_CASE("a plain folder takes a channel as a URL does") {
   const Sandbox sandbox;
   write_bundle(sandbox, "a.bundle", "nightly");
-  const auto pushed =
-      sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served") + "#stable", "--json"});
+  const auto pushed = sandbox.run(
+      {"push", sandbox.path("a.bundle"), "file://" + sandbox.path("served") + "#stable", "--json"});
   REQUIRE_MESSAGE(pushed.status == 0, pushed.err);
   CHECK(pushed.json()["channel"] == "stable");
   CHECK(std::filesystem::exists(sandbox / "served/refs/stable"));
@@ -53,13 +53,29 @@ TEST_CASE("a plain folder takes a channel as a URL does") {
   ToolSetting inside;
   inside.folder = sandbox / "served";
   CHECK(sandbox.run({"pull", ".#stable", "--dry-run"}, inside).status == 0);
-  CHECK(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served") + "#a/b"}).status == 2);
+  CHECK(sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("served") + "#a/b"}).status ==
+        2);
 }
 
-TEST_CASE("a bundle without a usable channel is pushed under its manifest alone") {
+TEST_CASE("a control character in a reference is not printed as such") {
   const Sandbox sandbox;
+  write_bundle(sandbox, "a.bundle", "stable");
+  const ToolResult pushed =
+      sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("a%1bb%20c")});
+  CHECK(pushed.status == 0);
+  CHECK(std::filesystem::exists(sandbox / "a\x1b"
+                                          "b c/refs/stable"));
+  CHECK(contains(pushed.out, "a\\x1bb c@sha256:"));
+}
+
+TEST_CASE("a bundle without a channel is pushed under its manifest alone, one without a usable one is not") {
+  const Sandbox sandbox;
+  const std::string served = "file://" + sandbox.path("served");
   write_bundle(sandbox, "a.bundle", "not a tag");
-  const auto result = sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served"), "--json"});
+  CHECK(sandbox.run({"push", sandbox.path("a.bundle"), served}).status == 2);
+  CHECK_FALSE(std::filesystem::exists(sandbox / "served"));
+  write_bundle(sandbox, "a.bundle", "");
+  const auto result = sandbox.run({"push", sandbox.path("a.bundle"), served, "--json"});
   REQUIRE(result.status == 0);
   CHECK(result.json()["channel"] == "");
   CHECK_FALSE(std::filesystem::exists(sandbox / "served/refs"));
@@ -72,7 +88,7 @@ TEST_CASE("the signatures beside a bundle go with it, and nothing else") {
   sandbox.write("a.bundle.minisig", "of no key");
   sandbox.write("b.bundle.0123456789ABCDEF.minisig", "of another");
   const auto pushed =
-      sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served"), "--json"}).json();
+      sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("served"), "--json"}).json();
   CHECK(pushed["signatures"] == 1);
 }
 
@@ -97,12 +113,13 @@ TEST_CASE("what cannot be pushed is told") {
   const Sandbox sandbox;
   write_bundle(sandbox, "a.bundle", "stable");
   sandbox.write("damaged", "this is no bundle");
-  const std::string served = sandbox.path("served");
+  const std::string served = "file://" + sandbox.path("served");
+  CHECK(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served")}).status == 2);
   CHECK(sandbox.run({"push", sandbox.path("absent"), served}).status == 2);
   CHECK(sandbox.run({"push", sandbox.path("damaged"), served}).status != 0);
   CHECK(sandbox.run({"push", sandbox.path("a.bundle"), "ftp://host"}).status == 2);
   CHECK(sandbox.run({"push", sandbox.path("a.bundle"), served + "@sha256:" + std::string(64, 'a')}).status ==
         2);
   CHECK(sandbox.run({"push", sandbox.path("a.bundle"), "https://host.invalid/a", "--offline"}).status == 3);
-  CHECK_FALSE(std::filesystem::exists(served));
+  CHECK_FALSE(std::filesystem::exists(sandbox / "served"));
 }

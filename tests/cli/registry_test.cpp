@@ -24,6 +24,15 @@ TEST_CASE("registry list prints every entry and filters them") {
   CHECK(sandbox.run({"registry", "list", "--key", "zz"}).status == 2);
 }
 
+TEST_CASE("registry list of a name that nothing has says what was searched, with status 0") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  const ToolResult listed = sandbox.run({"registry", "list", "nothing"});
+  CHECK(listed.status == 0);
+  CHECK(listed.out.empty());
+  CHECK(contains(listed.err, "no entry of nothing: searched for a key, and for the name of a template"));
+}
+
 TEST_CASE("registry show prints all of an entry, and ends with 1 where there is none") {
   const Sandbox sandbox;
   const auto cubins = three_cubins();

@@ -26,7 +26,7 @@ struct ServedChannel {
     if (key != nullptr)
       sandbox.write("v" + std::to_string(version) + ".bundle." + key->public_key().id() + ".minisig",
                     ok(sign(*key, ok(Bundle::open(file))->root_bytes(), "")).to_file());
-    const auto result = sandbox.run({"push", file, sandbox.path("served"), "--json"});
+    const auto result = sandbox.run({"push", file, "file://" + sandbox.path("served"), "--json"});
     REQUIRE_MESSAGE(result.status == 0, result.err);
     return result.json()["manifest"];
   }

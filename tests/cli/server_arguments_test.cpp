@@ -118,7 +118,7 @@ std::string serve(const Sandbox& sandbox) {
   options.channel = "stable";
   options.version = 7;
   ok(create_bundle(sandbox.path("a.bundle"), three_cubins(), options));
-  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served")}).status == 0);
+  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), "file://" + sandbox.path("served")}).status == 0);
   return "file://" + sandbox.path("served") + "#stable";
 }
 

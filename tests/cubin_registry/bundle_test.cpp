@@ -318,7 +318,8 @@ TEST_CASE("what is no bundle is refused") {
     write_file(fixture.path, Bytes(size));
     const auto bundle = Bundle::open(fixture.path, fixture.files);
     REQUIRE_FALSE(bundle);
-    CHECK(bundle.error().code == ErrorCode::corruption);
+    CHECK(bundle.error().code == ErrorCode::invalid_argument);
+    CHECK(bundle.error().message.find("is not a bundle of cubinet") != std::string::npos);
     CHECK(bundle.error().message.find("kernels.bundle") != std::string::npos);
   }
   fs::remove(fixture.path);

@@ -109,6 +109,7 @@ class FaultyFileSystem final : public FileSystem {
     return guarded("rename", kChange, [&] { return files_->rename(from, to); });
   }
   void guard(const fs::path& folder) override { files_->guard(folder); }
+  Result<void> enclose(const fs::path& folder) override { return files_->enclose(folder); }
   Result<void> append(const fs::path& path, ByteView bytes) override {
     if (plan_->dies_writing()) static_cast<void>(files_->append(path, bytes.first(bytes.size() / 2)));
     return guarded("append", kChange, [&] { return files_->append(path, bytes); });

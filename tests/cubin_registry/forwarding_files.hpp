@@ -24,6 +24,7 @@ class ForwardingFiles : public FileSystem {
   Result<void> link(const Path& from, const Path& to) override { return files_->link(from, to); }
   Result<void> rename(const Path& from, const Path& to) override { return files_->rename(from, to); }
   void guard(const Path& folder) override { files_->guard(folder); }
+  Result<void> enclose(const Path& folder) override { return files_->enclose(folder); }
   Result<void> append(const Path& path, ByteView bytes) override { return files_->append(path, bytes); }
   Result<void> sync_directory(const Path& path) override { return files_->sync_directory(path); }
   Result<bool> remove(const Path& path) override { return files_->remove(path); }

@@ -248,6 +248,28 @@ TEST_CASE("a sweep removes files of its home alone, by their whole names") {
     CHECK_MESSAGE(!fs::exists(home.home / each), each.string());
 }
 
+TEST_CASE("a folder that is named like a file of the home stays, and the sweep goes on") {
+  HomeFixture home;
+  const auto registry = home.open();
+  const std::string image = std::string(64, 'c') + ".cubin";
+  const std::vector<fs::path> folders = {"downloads/" + download_name(), "cubins/cc/" + image,
+                                         "locks/" + std::string(32, 'a') + ".lock",
+                                         "downloads/ab/.x.1.2.3.tmp"};
+  for (const fs::path& folder : folders) {
+    fs::create_directories(home.home / folder);
+    write_old(home.home / folder / "f");
+    fs::last_write_time(home.home / folder, fs::file_time_type::clock::now() - std::chrono::hours(24 * 400));
+  }
+  const fs::path own = home.home / "locks" / (std::string(32, 'b') + ".lock");
+  write_old(own);
+  const auto swept = registry->sweep();
+  REQUIRE(swept);
+  CHECK(swept->files == 0);  // locks do not count
+  CHECK_FALSE(fs::exists(own));
+  for (const fs::path& folder : folders)
+    CHECK_MESSAGE(fs::exists(home.home / folder / "f"), folder.string());
+}
+
 TEST_CASE("a sweep follows no link that is put into its home while it is open") {
   for (const char* name : {"downloads", "locks", "cubins", "records"}) {
     HomeFixture home;

@@ -59,6 +59,25 @@ TEST_CASE("a channel is taken as it was for as long as that is fresh, and then a
   CHECK(fixture.known().before == first);
 }
 
+TEST_CASE(
+    "a channel that has gone back is followed with a warning, unless the policy refuses the older version") {
+  const ChannelFixture fixture;
+  const SecretKey key = ok(SecretKey::generate());
+  ServerStoreOptions options = fixture.options();
+  options.fresh = 0s;
+  fixture.served.push(3, 3, &key);
+  CHECK(fixture.version(options) == 3);
+  fixture.served.push(1, 3, &key);
+  options.policy = fixture.policy_of(key);
+  ok(Channel({options.reference, fixture.served.server, nullptr, options.policy})
+         .open({*fixture.known().manifest}));
+  CHECK(fixture.version(options) == 3);
+  CHECK(contains(fixture.log, "`pin_channel()`"));
+  options.policy = std::nullopt;
+  CHECK(fixture.version(options) == 1);
+  CHECK(contains(fixture.log, "has gone back: it names version 1 now, and named version 3 before"));
+}
+
 TEST_CASE("a server that is gone leaves the bundle that was used before") {
   const ChannelFixture fixture;
   fixture.served.push(1);

@@ -60,6 +60,47 @@ TEST_CASE("a pinned manifest may be older than a version that was seen, and is o
   CHECK(channel.open({unsigned_one, true}).error().code == ErrorCode::untrusted);
 }
 
+TEST_CASE(
+    "a policy that requires signatures takes bundles of the channel that was asked for, and no others") {
+  const ServedChannel fixture;
+  const SecretKey key = ok(SecretKey::generate());
+  const Sha256Digest manifest = fixture.served.push(6, 3, &key);
+  const TrustPolicy policy = fixture.policy_of(key);
+  const auto refused = fixture.channel(policy, "#nightly").open({manifest});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::untrusted);
+  CHECK(refused.error().message.find("is of the channel 'stable', and 'nightly' was asked for") !=
+        std::string::npos);
+  CHECK(refused.error().remedy.find("@sha256:") != std::string::npos);
+  CHECK_FALSE(fixture.channel(policy, "#nightly").open({manifest, true}));
+  CHECK_FALSE(std::filesystem::exists(fixture.folder / "seen"));
+  ok(fixture.channel(policy).open({manifest}));
+  ok(fixture.channel(policy, "@sha256:" + manifest.to_hex()).open({manifest}));
+  ok(fixture.channel({}, "#nightly").open({manifest}));
+  TrustPolicy any;
+  any.threshold = 0;
+  ok(fixture.channel(any, "#nightly").open({manifest}));
+}
+
+TEST_CASE("a refused older version names its pin, and a pinned one that fails names the pin") {
+  const ServedChannel fixture;
+  const SecretKey key = ok(SecretKey::generate());
+  const Channel channel = fixture.channel(fixture.policy_of(key));
+  const Sha256Digest older = fixture.served.push(6, 3, &key);
+  ok(channel.open({fixture.served.push(7, 3, &key)}));
+  const auto refused = channel.open({older});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().remedy.find("`pin_channel()` with `PinOptions::manifest` sha256:" + older.to_hex()) !=
+        std::string::npos);
+  const auto unsigned_one = channel.open({fixture.served.push(5)});
+  REQUIRE_FALSE(unsigned_one);
+  CHECK(unsigned_one.error().remedy.find("pin_channel") == std::string::npos);
+  const auto absent = channel.open({Sha256Digest{}, true});
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().message.find("is pinned to sha256:0000") != std::string::npos);
+  CHECK(absent.error().remedy.find("`unpin_channel()`") != std::string::npos);
+}
+
 TEST_CASE("a root is read also of an expired bundle, and its version is not remembered") {
   const ServedChannel fixture;
   const SecretKey key = ok(SecretKey::generate());

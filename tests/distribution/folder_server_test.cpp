@@ -19,6 +19,38 @@ TEST_CASE("a folder keeps blobs, manifests and channels") {
     CHECK(entry.path().filename().string().size() == 64);
 }
 
+TEST_CASE("a link in the folder of a server is not written through") {
+  for (const char* linked : {"blobs", "blobs/sha256", "refs"}) {
+    CAPTURE(linked);
+    const test::TempDir folder;
+    const auto elsewhere = folder / "elsewhere", planted = folder / "served" / linked;
+    std::filesystem::create_directories(elsewhere / "sha256");
+    std::filesystem::create_directories(planted.parent_path());
+    std::filesystem::create_directory_symlink(elsewhere, planted);
+    const auto server = open_folder_server(posix_file_system(), folder / "served");
+    MemorySource source(as_bytes("content"));
+    const bool is_channel = std::string_view(linked) == "refs";
+    const auto written = is_channel ? server->write_channel("stable", sha256({}))
+                                    : server->write_blob(describe_blob(as_bytes("content")), source);
+    REQUIRE_FALSE(written);
+    CHECK(std::filesystem::is_empty(elsewhere / "sha256"));
+    CHECK(std::distance(std::filesystem::directory_iterator(elsewhere),
+                        std::filesystem::directory_iterator()) == 1);
+  }
+}
+
+TEST_CASE("a link in the place of a channel or a blob is replaced") {
+  const test::TempDir folder;
+  const auto precious = folder / "precious";
+  std::ofstream(precious) << "kept";
+  std::filesystem::create_directories(folder / "served/refs");
+  std::filesystem::create_symlink(precious, folder / "served/refs/stable");
+  const auto server = open_folder_server(posix_file_system(), folder / "served");
+  ok(server->write_channel("stable", sha256({})));
+  CHECK(std::filesystem::is_symlink(folder / "served/refs/stable") == false);
+  CHECK(std::filesystem::file_size(precious) == 4);
+}
+
 TEST_CASE("a blob that was changed, cut or lengthened is corruption") {
   const test::TempDir folder;
   const auto server = open_folder_server(posix_file_system(), folder.path());

@@ -55,6 +55,21 @@ TEST_CASE("spellings of one reference are one place") {
   CHECK(place(place("/srv/k#stable")) == "file:///srv/k#stable");
 }
 
+TEST_CASE("escapes of a file URL stand for their bytes, and a path has none") {
+  CHECK(ok(ServerReference::parse("file:///my%20srv/%C3%a4%23%25#stable")).path == "/my srv/\xC3\xA4#%");
+  CHECK(ok(ServerReference::parse("/my%20srv#stable")).path == "/my%20srv");
+  for (const std::string path : {"/my srv", "/a%20b", "/a@sha256:b", "/a%23b", "/\xC3\xA4"}) {
+    ServerReference reference;
+    reference.path = path;
+    reference.channel = "stable";
+    const ServerReference again = ok(ServerReference::parse(reference.to_full_string()));
+    CHECK(again.path == path);
+    CHECK(again.channel == "stable");
+  }
+  for (const char* bad : {"file:///a%", "file:///a%2", "file:///a%zz", "file:///a%2fb", "file:///a%00"})
+    CHECK_FALSE(ServerReference::parse(bad));
+}
+
 TEST_CASE("the password in a reference is not shown") {
   const auto refused = ServerReference::parse("https://user:hunter2@host/k#stable");
   REQUIRE_FALSE(refused);

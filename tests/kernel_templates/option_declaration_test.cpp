@@ -57,6 +57,20 @@ using Flags = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("the flags of a kernel have at most 1 MiB") {
+  const KernelSpec spec = with("taps", std::vector<std::int64_t>(4'096, 1'000'000'000'000'000'000));
+  const std::string ten = "{taps}{taps}{taps}{taps}{taps}{taps}{taps}{taps}{taps}{taps}";
+  CHECK(flags_of("[\"-DA=" + ten + "\"]", spec).size() == 1);
+  for (const std::string& options :
+       {"[\"-DA=" + ten + ten + "\"]", "[\"-DA=" + ten + "\", \"-DB=" + ten + "\"]"}) {
+    const auto resolved = template_with(options)->resolve(spec);
+    REQUIRE_FALSE(resolved);
+    CHECK(resolved.error().code == ErrorCode::invalid_argument);
+    CHECK(refused_with(resolved.error().message, "more than 1 MiB"));
+    CHECK(resolved.error().message.size() < 1'000);
+  }
+}
+
 TEST_CASE("expressions in braces are replaced by their values") {
   CHECK(flags_of(R"(["--maxrregcount={registers}"])") == Flags{"--maxrregcount=64"});
   CHECK(flags_of(R"(["--maxrregcount={registers}"])", with("registers", 128)) == Flags{"--maxrregcount=128"});

@@ -11,16 +11,15 @@ using test::ok;
 TEST_CASE("a bundle is copied to another server under the channel of its source or of its destination") {
   const test::ServedChannel served;
   const PushResult pushed = served.push(7);
-  const std::string destination = (served.folder / "copy").string();
+  const std::string destination = "file://" + (served.folder / "copy").string();
   const MirrorBundleResult result = ok(mirror_bundle(served.session, {served.reference(), {}, destination}));
   CHECK(result.manifest == pushed.manifest);
   CHECK(result.channel == "stable");
   CHECK(result.version == 7);
-  CHECK(ok(mirror_bundle(served.session, {served.reference(), {}, "file://" + destination + "#next"}))
-            .channel == "next");
+  CHECK(ok(mirror_bundle(served.session, {served.reference(), {}, destination + "#next"})).channel == "next");
   for (const char* channel : {"#stable", "#next"}) {
     PullOptions options = served.to_file();
-    options.reference = "file://" + destination + channel;
+    options.reference = destination + channel;
     CHECK(ok(pull(served.session, options)).version == 7);
   }
 }
@@ -28,7 +27,7 @@ TEST_CASE("a bundle is copied to another server under the channel of its source 
 TEST_CASE("a cancelled copy names nothing at the destination") {
   const test::ServedChannel served;
   served.push(7);
-  MirrorBundleOptions options{served.reference(), {}, (served.folder / "copy").string()};
+  MirrorBundleOptions options{served.reference(), {}, "file://" + (served.folder / "copy").string()};
   bool cancelled = false;
   options.progress = [&](const TransferProgress&) { cancelled = true; };
   options.cancelled = [&] { return cancelled; };

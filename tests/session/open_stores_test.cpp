@@ -54,6 +54,23 @@ TEST_CASE(
   CHECK_FALSE(opened.stores[1]->description().writable);
 }
 
+TEST_CASE(
+    "a channel of a folder is a server with and without a scheme, and a file of that name is a bundle") {
+  const test::TempDir folder;
+  std::filesystem::create_directory(folder / "srv");
+  const std::string plain = (folder / "srv").string() + "#stable";
+  CHECK(names_server(plain));
+  CHECK(names_server("file://" + plain));
+  CHECK(names_server((folder / "srv").string() + "@sha256:" + std::string(64, 'a')));
+  CHECK_FALSE(names_server((folder / "srv").string()));
+  CHECK_FALSE(names_server((folder / "absent").string() + "#stable"));
+  SessionOptions options = options_with(folder / "home");
+  options.bundles = {{plain}};
+  CHECK(kinds_of(ok(open_stores(options))).back() == StoreKind::server);
+  test::write_file(plain, as_bytes("text"));
+  CHECK_FALSE(names_server(plain));
+}
+
 TEST_CASE("a site home that is not there is an error that names the option of the session") {
   const test::TempDir folder;
   SessionOptions options = options_with(folder / "home");

@@ -107,6 +107,28 @@ TEST_CASE("a pinned channel is pulled as it was, and the result says so") {
   CHECK(pinned.version == 6);
 }
 
+TEST_CASE("a channel that has gone back is pulled with a warning") {
+  test::ServedChannel served;
+  std::string warnings;
+  ok(Home::open({.path = served.session.home}));
+  served.push(3);
+  ok(pull(served.session, {served.reference()}));
+  served.push(1);
+  served.session.log = [&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::warning) warnings += text;
+  };
+  const PullResult back = ok(pull(served.session, {served.reference()}));
+  CHECK(back.version == 1);
+  CHECK(back.older_than == 3);
+  CHECK(nlohmann::json::parse(to_json(back))["older_than"] == 3);
+  CHECK(test::contains(warnings, "has gone back: it names version 1 now, and named version 3 before"));
+  warnings.clear();
+  CHECK_FALSE(ok(pull(served.session, {served.reference()})).older_than);
+  served.push(4);
+  CHECK_FALSE(ok(pull(served.session, {served.reference()})).older_than);
+  CHECK(warnings.empty());
+}
+
 TEST_CASE("a cancelled pull is unavailable, writes no bundle and continues the next time") {
   const test::ServedChannel served;
   served.push(7);

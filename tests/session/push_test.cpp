@@ -39,6 +39,47 @@ TEST_CASE("a channel of the reference has priority, and a manifest is refused") 
   CHECK_FALSE(push(served.session, {file + ".absent", place}));
 }
 
+TEST_CASE("a folder that does not exist is created only for a URL") {
+  const test::ServedChannel served;
+  const std::string file = served.bundle(7), folder = (served.folder / "my srv").string();
+  const auto refused = push(served.session, {file, folder});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::not_found);
+  CHECK(refused.error().remedy.find("my%20srv") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder));
+  ok(push(served.session, {file, "file://" + (served.folder / "my%20srv").string()}));
+  CHECK(std::filesystem::exists(folder + "/refs/stable"));
+  ok(push(served.session, {file, folder + "#next"}));
+}
+
+TEST_CASE("a channel that no server can have is refused before anything is written") {
+  const test::ServedChannel served;
+  const std::string file = (served.folder / "a.bundle").string();
+  const std::string place = "file://" + (served.folder / "served").string();
+  BundleOptions options;
+  options.channel = "not a tag";
+  ok(create_bundle(file, test::ServedChannel::cubins(), options));
+  const auto refused = push(served.session, {file, place});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  CHECK(refused.error().message.find("'not a tag'") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(served.folder / "served"));
+  CHECK(ok(push(served.session, {file, place + "#stable"})).channel == "stable");
+}
+
+TEST_CASE("an older version than the channel names is pushed with a warning") {
+  test::ServedChannel served;
+  std::string warnings;
+  served.session.log = [&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::warning) warnings += text;
+  };
+  CHECK_FALSE(served.push(3).older_than);
+  CHECK_FALSE(served.push(3).older_than);
+  CHECK(warnings.empty());
+  CHECK(served.push(1).older_than == 3);
+  CHECK(warnings.find("version 3, and is made to name the older version 1") != std::string::npos);
+}
+
 TEST_CASE("a damaged bundle is not pushed") {
   const test::ServedChannel served;
   const std::string file = served.bundle(7);
@@ -52,5 +93,9 @@ TEST_CASE("a damaged bundle is not pushed") {
 
 TEST_CASE("the JSON of a push names the manifest") {
   const auto json = nlohmann::json::parse(to_json(PushResult{"r", "m", "c", 2}));
-  CHECK(json == nlohmann::json{{"reference", "r"}, {"manifest", "m"}, {"channel", "c"}, {"signatures", 2}});
+  CHECK(json == nlohmann::json{{"reference", "r"},
+                               {"manifest", "m"},
+                               {"channel", "c"},
+                               {"signatures", 2},
+                               {"older_than", nullptr}});
 }

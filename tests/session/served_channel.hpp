@@ -48,7 +48,7 @@ struct ServedChannel {
     return file;
   }
   PushResult push(std::uint64_t version, const SecretKey* key = nullptr) const {
-    return ok(cubinet::push(session, {bundle(version, key), (folder / "served").string()}));
+    return ok(cubinet::push(session, {bundle(version, key), "file://" + (folder / "served").string()}));
   }
   std::string reference() const { return "file://" + (folder / "served").string() + "#stable"; }
   PullOptions to_file() const {

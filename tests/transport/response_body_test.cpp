@@ -108,6 +108,22 @@ TEST_CASE("a range is cut out of a whole body, and what follows is not wanted") 
   CHECK(asked.text() == "cde");
 }
 
+TEST_CASE("a body of unknown length is not read beyond the size that is expected") {
+  for (const bool announced : {false, true}) {
+    Asked asked;
+    asked.request.expected_size = 4;
+    ResponseBody body(asked.request);
+    ok(body.ask());
+    CHECK(ok(body.begin(200, announced ? HttpHeaders{{"Content-Length", "4"}} : HttpHeaders{})));
+    ok(body.write(as_bytes("abc")));
+    CHECK_FALSE(body.has_enough());
+    ok(body.write(as_bytes("d")));
+    CHECK(body.has_enough() == !announced);  // the connection is used again if the body has an end
+    CHECK(body.is_whole());
+    CHECK_FALSE(body.write(as_bytes("e")));
+  }
+}
+
 TEST_CASE("a part of a range is asked for from where it broke off") {
   Asked asked;
   asked.request.range = HttpRange{10, 6};

@@ -35,6 +35,22 @@ std::string changed(std::string_view file, Change change) {
 
 }  // namespace
 
+TEST_CASE("a public key in the place of a secret one is named as such") {
+  const SecretKey key = ok(SecretKey::generate());
+  for (const std::string& text : {key.public_key().to_file(), key.public_key().to_string()}) {
+    const auto refused = SecretKey::parse(text, nullptr);
+    REQUIRE_FALSE(refused);
+    CHECK(contains(refused.error().message, "it is a public key"));
+    CHECK(contains(refused.error().remedy, ".pub"));
+  }
+  const TempDir folder;
+  write_file(folder / "key.pub", key.public_key().to_file());
+  REQUIRE(::chmod((folder / "key.pub").c_str(), 0644) == 0);
+  const auto read = read_secret_key(*posix_file_system(), folder / "key.pub", nullptr);
+  REQUIRE_FALSE(read);
+  CHECK(contains(read.error().message, "it is a public key"));
+}
+
 TEST_CASE("a generated key is read back, and no two are alike") {
   const SecretKey key = ok(SecretKey::generate());
   const SecretBytes text = ok(key.to_file(nullptr));

@@ -110,6 +110,13 @@ class FileSystem {
   // change reaches a folder that another user has substituted, however late. Reads are not guarded:
   // callers verify what they read.
   virtual void guard(const std::filesystem::path& folder) = 0;
+  // Opens a folder that others may also write, and keeps it open. From then on every change below
+  // it starts at this open folder and follows no link, so no change leaves it, whatever others
+  // substitute meanwhile. The links of the path itself are followed, but a last one only if it
+  // belongs to the calling user or root. Reads are not guarded. Errors: not_found if the folder
+  // does not exist, untrusted if the path names something else or a link of another user. Calling
+  // it again opens what the path names then.
+  virtual Result<void> enclose(const std::filesystem::path& folder) = 0;
 
   // Creates a new file with mode 0644, less the group and other write bits of the umask. Returns io
   // with EEXIST if the file exists.
@@ -140,7 +147,8 @@ class FileSystem {
   // Creates the file if it is missing and takes a lock on it. Returns nullptr if another owner
   // holds a conflicting lock. Never waits. The lock is on the file that `path` names when the lock
   // is granted, so the holder of a lock may remove its file. Only the owner can open a lock file
-  // (mode 0600), so users who cannot write cannot lock either.
+  // (mode 0600), so users who cannot write cannot lock either. A lock file that others can open is
+  // replaced by a new one, even while a lock on it is held.
   enum class Sharing { exclusive, shared };
   virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path,
                                                  Sharing sharing = Sharing::exclusive) = 0;

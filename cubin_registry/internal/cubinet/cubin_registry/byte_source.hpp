@@ -57,6 +57,9 @@ struct BundleTrust {
   Expiry expiry = Expiry::reported;
   std::shared_ptr<FileSystem> files;  // stores the versions seen; nullptr: the operating system's
   bool remembers = true;              // if true, remembers the bundle's version
+  // The channel that the root must state if the policy requires signatures: the same keys may have
+  // signed bundles of other channels. nullopt: any.
+  std::optional<std::string> channel = {};
 };
 
 // Does the same as Bundle::open for any source. Reads at most 64 KiB.

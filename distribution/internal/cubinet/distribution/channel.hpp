@@ -70,10 +70,15 @@ class Channel {
   Result<ChannelManifest> current() const;
 
   // Opens the bundle of a manifest. Applies the policy to the root and the signatures before
-  // fetching the pack.
+  // fetching the pack. Under a policy that requires signatures, the root must state the channel of
+  // the reference, if that names one.
   Result<ChannelBundle> open(const ChannelManifest& manifest, const ChannelUse& use = {}) const;
   // Returns the root of a manifest's bundle, even if it has expired. Does not remember its version.
   Result<BundleRoot> root(const ChannelManifest& manifest) const;
+
+  // Returns the version of the bundle that the channel named last, and logs a warning, if that is
+  // newer than this one. Knows it only if the home still has its root. Contacts no server.
+  std::optional<std::uint64_t> newer_before(const ChannelBundle& opened) const;
 
   // Records in the home that the channel names this manifest now. Does nothing without a writable
   // home, for a pinned manifest or for a reference that names a manifest. Logs a warning if the
@@ -84,6 +89,9 @@ class Channel {
   Result<void> prefer(const ChannelManifest& manifest, const CubinRecords& builds) const;
 
  private:
+  Result<ChannelBundle> open_as(const ChannelManifest& manifest, const ChannelUse& use,
+                                std::optional<TrustPolicy> policy) const;
+
   const ChannelOptions options_;
   const std::string place_;
 };

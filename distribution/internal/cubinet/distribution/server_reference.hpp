@@ -15,7 +15,7 @@ namespace cubinet {
 //   https://host[:port]/base[#channel]       a static server, or one with WebDAV; http:// if it is allowed
 //   s3://bucket[/prefix][#channel]
 //   oci://host[:port]/name[:channel]         a registry of container images
-//   file:///folder[#channel], or a path[#channel]
+//   file:///folder[#channel], whose path may have escapes (%20), or a path[#channel]
 //
 // `@sha256:<64 hexadecimal digits>` instead of a channel is the digest of a manifest. A plain
 // value, in the canonical form of ServerPlace: references to the same location on the same server

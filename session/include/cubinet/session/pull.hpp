@@ -41,7 +41,9 @@ struct PullResult {
   std::string reference;  // the server and the manifest: "oci://host/name@sha256:…"
   std::string channel;    // as the bundle states it
   std::uint64_t version = 0;
-  bool pinned = false;                     // the home has pinned this manifest; the channel may name another
+  bool pinned = false;  // the home has pinned this manifest; the channel may name another
+  // The version that the channel named before, if that is newer: the channel has gone back.
+  std::optional<std::uint64_t> older_than = {};
   std::uint64_t kernels = 0;               // that were pulled
   std::uint64_t present = 0;               // that the home already had
   std::uint64_t bytes = 0;                 // of these kernels on the server

@@ -33,6 +33,11 @@ Result<void> check_names_bundle(const ServerReference& reference);
 // Parses the reference of a channel. Returns invalid_argument if it names none.
 Result<ServerReference> parse_channel(const std::string& reference);
 
+// Parses the reference of a server that a bundle is written to. Returns invalid_argument if it
+// names a manifest, not_found for a folder without file:// that does not exist: it may be a
+// mistyped server.
+Result<ServerReference> parse_destination(const std::string& reference);
+
 // Opens the servers of these references as one server; each is a mirror of the first. Does not
 // contact them yet. If `cancelled` returns true, a request in progress ends.
 Result<OpenServers<ContentServer>> open_servers(const ServerAccess& access,
