@@ -33,6 +33,8 @@ constexpr std::uint32_t kMaximumLengths = 1U << 20;
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
 constexpr cubinet_plan_options kDefaultOptions = CUBINET_PLAN_OPTIONS_INIT;
 constexpr cubinet_attention_tensors kNoTensors = {.struct_size = sizeof(cubinet_attention_tensors)};
+constexpr cubinet_merge_problem kDefaultMerge = CUBINET_MERGE_PROBLEM_INIT;
+constexpr cubinet_merge_tensors kNoMergeTensors = {.struct_size = sizeof(cubinet_merge_tensors)};
 
 Result<DataType> type_of(std::int32_t type, std::string_view member) {
   switch (type) {
@@ -135,6 +137,24 @@ Result<PlanOptions> plan_options_of(const cubinet_plan_options* options) {
   converted.may_compile = (given.flags & CUBINET_PLAN_EXISTING_KERNELS) == 0;
   converted.starts_early = (given.flags & CUBINET_PLAN_STARTS_EARLY) != 0;
   return converted;
+}
+
+Result<AttentionMerge::Problem> merge_problem_of(const cubinet_merge_problem* problem) {
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(problem, kDefaultMerge, "problem"));
+  AttentionMerge::Problem converted;
+  converted.heads = given.heads;
+  converted.head_dim = given.head_dim;
+  CUBINET_TRY_ASSIGN(converted.data_type, type_of(given.type, "type"));
+  CUBINET_TRY_ASSIGN(converted.data_type_o, type_of(given.type_o, "type_o"));
+  converted.output_scale = given.output_scale;
+  return converted;
+}
+
+Result<AttentionMerge::Tensors> merge_tensors_of(const cubinet_merge_tensors* tensors) {
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(tensors, kNoMergeTensors, "tensors"));
+  return AttentionMerge::Tensors{{tensor_of(given.first_o), tensor_of(given.first_lse)},
+                                 {tensor_of(given.second_o), tensor_of(given.second_lse)},
+                                 {tensor_of(given.o), tensor_of(given.lse)}};
 }
 
 Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/merge.hpp>
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/base/result.hpp>
@@ -12,7 +13,9 @@ namespace cubinet::c_api {
 // the header does not define. Whether the problem is one that a kernel serves is checked later.
 Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem);
 Result<PlanOptions> plan_options_of(const cubinet_plan_options* options);
-// Allocates nothing.
+Result<AttentionMerge::Problem> merge_problem_of(const cubinet_merge_problem* problem);
+// Allocate nothing.
+Result<AttentionMerge::Tensors> merge_tensors_of(const cubinet_merge_tensors* tensors);
 Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors);
 
 }  // namespace cubinet::c_api

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/merge.hpp>
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/attention/workspace.hpp>
 #include <cubinet/cubinet.h>
@@ -68,6 +69,10 @@ struct cubinet_function {
 struct cubinet_attention {
   cubinet::BoundAttention bound;
   cubinet::c_api::Counted references = {};
+};
+
+struct cubinet_merge {
+  cubinet::AttentionMerge bound;
 };
 
 struct cubinet_workspace {

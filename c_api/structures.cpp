@@ -39,4 +39,12 @@ Result<void> check_flags(std::uint32_t flags, std::uint32_t known, std::string_v
                "use the constants of cubinet.h"};
 }
 
+Result<void> check_list(const void* elements, std::size_t count, std::string_view name) {
+  if (count > kMaximumListElements) {
+    return Error{ErrorCode::invalid_argument, fmt::format("`{}` has {} elements", name, count),
+                 fmt::format("pass at most {}", kMaximumListElements)};
+  }
+  return count == 0 ? Result<void>() : check_pointer(elements, name);
+}
+
 }  // namespace cubinet::c_api

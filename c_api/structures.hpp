@@ -50,4 +50,7 @@ Result<void> write_structure(Structure facts, Structure* target, std::string_vie
 // Returns invalid_argument for bits that the header does not define.
 Result<void> check_flags(std::uint32_t flags, std::uint32_t known, std::string_view name);
 
+// Returns invalid_argument for a list that is too long, or NULL and not empty.
+Result<void> check_list(const void* elements, std::size_t count, std::string_view name);
+
 }  // namespace cubinet::c_api

@@ -51,6 +51,9 @@ GENERATED_PAGES = ("bench/results/",)
 C_HEADERS = r"std(def|int)\.h|string\.h"
 
 MAXIMUM_LINES = 600
+LONG_FILES = {
+    "c_api/include/cubinet/cubinet.h": "the C interface is one header",
+}
 DEVICE_CODE = "kernel_templates/device/"
 MAXIMUM_COLUMNS = 110  # of device code, as .clang-format has it
 CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
@@ -199,7 +202,7 @@ class Checker:
 
     def check_length(self, path):
         lines = len(self.read(path).splitlines())
-        if lines > MAXIMUM_LINES:
+        if lines > MAXIMUM_LINES and path not in LONG_FILES:
             self.report(path, f"{lines} lines; the limit is {MAXIMUM_LINES}")
 
     def check_width(self, path):

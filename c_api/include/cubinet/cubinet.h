@@ -3,28 +3,28 @@
  * cubinet's C library: finds, compiles, verifies, loads and launches CUDA kernels. C11 and C++.
  * Needs no CUDA header. docs/c.md shows its use.
  *
- * Objects are opaque handles. A function that creates one returns it with one reference, which the
- * caller releases with the type's `_release`. Releasing NULL does nothing. An object keeps alive
- * what it depends on, so handles may be released in any order.
+ * Objects are opaque handles. A function that creates one returns it with one reference, which
+ * the caller releases with the type's `_release`. Releasing NULL does nothing. An object keeps
+ * alive what it depends on, so handles may be released in any order.
  *
- * Results. Every function that can fail returns a status: 0 (CUBINET_OK) or the code of an error.
- * It takes `cubinet_error** error` as its last argument, which may be NULL. On failure it stores a
- * new error there, which the caller releases; on success it stores NULL. After a failure the other
- * results are unchanged. No C++ exception leaves the library: an invariant that is broken inside
- * gives CUBINET_INTERNAL, exhausted memory CUBINET_UNAVAILABLE.
+ * Results. Every function that can fail returns a status: 0 (CUBINET_OK) or the code of an
+ * error. It takes `cubinet_error** error` as its last argument, which may be NULL. On failure
+ * it stores a new error there, which the caller releases; on success it stores NULL. After a
+ * failure the other results are unchanged. No C++ exception leaves the library: an invariant
+ * that is broken inside gives CUBINET_INTERNAL, exhausted memory CUBINET_UNAVAILABLE.
  *
  * Strings are pairs of pointer and length (cubinet_string), UTF-8, and need no final zero.
- * Arguments are copied. A string that a function returns belongs to the object that the function
- * names, and is valid until that object is released.
+ * Arguments are copied. A string that a function returns belongs to the object that the
+ * function names, and is valid until that object is released.
  *
  * Structures that may grow begin with `struct_size`, which the CUBINET_..._INIT macros set. New
  * members are only appended; a shorter structure gives them their defaults. A longer one is
- * accepted if its unknown bytes are 0, otherwise the call returns CUBINET_UNSUPPORTED. A size of
- * 0, or one that is smaller than the first version's, is CUBINET_INVALID_ARGUMENT.
+ * accepted if its unknown bytes are 0, otherwise the call returns CUBINET_UNSUPPORTED. A size
+ * of 0, or one that is smaller than the first version's, is CUBINET_INVALID_ARGUMENT.
  *
- * Threads. Every function may be called from several threads at once with the same handles, except
- * those on cubinet_config and cubinet_spec, which one thread at a time may use. Callbacks may be
- * called on any thread, also several at once.
+ * Threads. Every function may be called from several threads at once with the same handles,
+ * except those on cubinet_config and cubinet_spec, which one thread at a time may use.
+ * Callbacks may be called on any thread, also several at once.
  *
  * Fork. In a child that is forked after a runtime was created, calls with the parent's objects
  * return CUBINET_UNSUPPORTED. The child may release them and create its own.
@@ -50,8 +50,8 @@ extern "C" {
 
 /* ---- Version ------------------------------------------------------------------------------- */
 
-/* The version of this header: 65536 * major + minor. A new minor adds functions or members. A new
- * major is another library (libcubinet.so.MAJOR). */
+/* The version of this header: 65536 * major + minor. A new minor adds functions or members. A
+ * new major is another library (libcubinet.so.MAJOR). */
 #define CUBINET_ABI_VERSION UINT32_C(0x00010000)
 
 /* Returns the version of the loaded library, in the same form. */
@@ -123,14 +123,14 @@ CUBINET_EXPORT void cubinet_text_release(cubinet_text* text);
 typedef struct cubinet_config cubinet_config;
 
 /* Creates a configuration with the defaults: no home, no bundle, builds stay in memory.
- * `abi_version` is CUBINET_ABI_VERSION. Returns CUBINET_UNSUPPORTED if the caller's major version
- * is not the library's. */
+ * `abi_version` is CUBINET_ABI_VERSION. Returns CUBINET_UNSUPPORTED if the caller's major
+ * version is not the library's. */
 CUBINET_EXPORT cubinet_status cubinet_config_create(uint32_t abi_version, cubinet_config** config,
                                                     cubinet_error** error);
 
-/* Creates a configuration from environment variables, as the command `cubinet` does from its own:
- * CUBINET_HOME, CUBINET_SITE_HOMES, CUDA_HOME and the others of docs/cli.md. `variables` is an
- * array of "NAME=value" that ends with NULL, such as `environ`. It is copied. */
+/* Creates a configuration from environment variables, as the command `cubinet` does from its
+ * own: CUBINET_HOME, CUBINET_SITE_HOMES, CUDA_HOME and the others of docs/cli.md. `variables`
+ * is an array of "NAME=value" that ends with NULL, such as `environ`. It is copied. */
 CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_version,
                                                               const char* const* variables,
                                                               cubinet_config** config, cubinet_error** error);
@@ -157,12 +157,13 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   template_file        list: a template source, or a folder of them
  *   driver_library       path of the CUDA driver; default: libcuda.so.1
  *
- * Returns CUBINET_INVALID_ARGUMENT for an unknown name or a wrong value. Does not open anything. */
+ * Returns CUBINET_INVALID_ARGUMENT for an unknown name or a wrong value. Does not open
+ * anything. */
 CUBINET_EXPORT cubinet_status cubinet_config_set(cubinet_config* config, cubinet_string name,
                                                  cubinet_string value, cubinet_error** error);
 
-/* A receiver of log lines. `call` and `drop` must not throw. `drop`, which may be NULL, is called
- * once with `user` when the library no longer uses the callback. */
+/* A receiver of log lines. `call` and `drop` must not throw. `drop`, which may be NULL, is
+ * called once with `user` when the library no longer uses the callback. */
 enum { CUBINET_LOG_DEBUG = 0, CUBINET_LOG_INFO = 1, CUBINET_LOG_WARNING = 2, CUBINET_LOG_ERROR = 3 };
 typedef struct cubinet_log_callback {
   size_t struct_size;
@@ -173,8 +174,8 @@ typedef struct cubinet_log_callback {
 #define CUBINET_LOG_CALLBACK_INIT \
   { sizeof(cubinet_log_callback), NULL, NULL, NULL }
 
-/* Sets the receiver of the log lines of runtimes that are created with `config`. On failure `drop`
- * is not called. */
+/* Sets the receiver of the log lines of runtimes that are created with `config`. On failure
+ * `drop` is not called. */
 CUBINET_EXPORT cubinet_status cubinet_config_set_log(cubinet_config* config,
                                                      const cubinet_log_callback* callback,
                                                      cubinet_error** error);
@@ -185,8 +186,8 @@ CUBINET_EXPORT void cubinet_config_release(cubinet_config* config);
 /* Opens stores, finds and compiles kernels, and keeps loaded modules. */
 typedef struct cubinet_runtime cubinet_runtime;
 
-/* Creates a runtime. Opens the home and the bundles; servers, the driver and NVRTC are opened when
- * they are first needed. Reads files and may block on them. `config` is copied. */
+/* Creates a runtime. Opens the home and the bundles; servers, the driver and NVRTC are opened
+ * when they are first needed. Reads files and may block on them. `config` is copied. */
 CUBINET_EXPORT cubinet_status cubinet_runtime_create(const cubinet_config* config, cubinet_runtime** runtime,
                                                      cubinet_error** error);
 CUBINET_EXPORT void cubinet_runtime_release(cubinet_runtime* runtime);
@@ -255,9 +256,9 @@ CUBINET_EXPORT void cubinet_spec_release(cubinet_spec* spec);
 /* A checked request for one kernel of one runtime. Immutable; may be shared and kept. */
 typedef struct cubinet_kernel cubinet_kernel;
 
-/* Resolves a specification: checks it against its template and fills in defaults. If no template
- * has its name, finds the stored kernel that it describes. Does not compile. May block on
- * stores. */
+/* Resolves a specification: checks it against its template and fills in defaults. If no
+ * template has its name, finds the stored kernel that it describes. Does not compile. May block
+ * on stores. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_from_spec(cubinet_runtime* runtime, const cubinet_spec* spec,
                                                        cubinet_kernel** kernel, cubinet_error** error);
 
@@ -309,23 +310,24 @@ CUBINET_EXPORT cubinet_status cubinet_kernel_describe(const cubinet_kernel* kern
 
 enum { CUBINET_IMAGE_CUBIN = 0, CUBINET_IMAGE_PTX = 1 };
 
-/* Returns the verified image for one exact target ("sm_90a"), without a device: from a store, or
- * compiled and kept. May compile and block. Returns CUBINET_NOT_FOUND if there is no build and it
- * may not be compiled. */
+/* Returns the verified image for one exact target ("sm_90a"), without a device: from a store,
+ * or compiled and kept. May compile and block. Returns CUBINET_NOT_FOUND if there is no build
+ * and it may not be compiled. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_image(const cubinet_kernel* kernel, cubinet_string target,
                                                    int32_t kind, cubinet_text** image,
                                                    cubinet_error** error);
 
 /* Removes the kernel's functions on a device from the runtime's cache, so that the next request
  * looks in the stores again. The module is unloaded when its last cubinet_function is released.
- * Stores 1 in `*released` if there was something to remove, otherwise 0; `released` may be NULL. */
+ * Stores 1 in `*released` if there was something to remove, otherwise 0; `released` may be
+ * NULL. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_forget(const cubinet_kernel* kernel, int32_t device,
                                                     int32_t* released, cubinet_error** error);
 
 /* ---- Functions and launches ---------------------------------------------------------------- */
 
-/* A loaded kernel on one device. It keeps its module loaded. Keep it as long as a CUDA graph with
- * the kernel is launched. */
+/* A loaded kernel on one device. It keeps its module loaded. Keep it as long as a CUDA graph
+ * with the kernel is launched. */
 typedef struct cubinet_function cubinet_function;
 
 /* Finds or compiles the kernel and loads it. An empty `entry_point` means the kernel's first.
@@ -354,8 +356,8 @@ typedef struct cubinet_function_info {
 CUBINET_EXPORT cubinet_status cubinet_function_get_info(const cubinet_function* function,
                                                         cubinet_function_info* info, cubinet_error** error);
 
-/* Returns address and size of a variable of the function's module (`__constant__`, `__device__` or
- * `__managed__`), valid while the function is kept. */
+/* Returns address and size of a variable of the function's module (`__constant__`, `__device__`
+ * or `__managed__`), valid while the function is kept. */
 CUBINET_EXPORT cubinet_status cubinet_function_global(const cubinet_function* function, cubinet_string name,
                                                       uint64_t* address, size_t* size,
                                                       cubinet_error** error);
@@ -380,18 +382,18 @@ enum {
   CUBINET_LAUNCH_SPREADS_CLUSTERS = 4
 };
 
-/* Launches the kernel. `arguments` has `count` pointers to values, `sizes` their sizes in bytes,
- * which are compared with the kernel's. Takes no lock, allocates nothing unless it fails, and does
- * not wait for the device. The device's primary context must be current (as after
- * cudaSetDevice). */
+/* Launches the kernel. `arguments` has `count` pointers to values, `sizes` their sizes in
+ * bytes, which are compared with the kernel's. Takes no lock, allocates nothing unless it
+ * fails, and does not wait for the device. The device's primary context must be current (as
+ * after cudaSetDevice). */
 CUBINET_EXPORT cubinet_status cubinet_function_launch(const cubinet_function* function,
                                                       const cubinet_launch_config* config,
                                                       const void* const* arguments, const uint32_t* sizes,
                                                       size_t count, cubinet_error** error);
 
 /* Finds the kernel's first function on the device and launches it: cubinet_function_get and
- * cubinet_function_launch in one call, for callers that keep kernels only. After the first call it
- * allocates nothing unless it fails. */
+ * cubinet_function_launch in one call, for callers that keep kernels only. After the first call
+ * it allocates nothing unless it fails. */
 CUBINET_EXPORT cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32_t device,
                                              const cubinet_launch_config* config,
                                              const void* const* arguments, const uint32_t* sizes,
@@ -419,9 +421,9 @@ enum {
   CUBINET_ATTENTION_POSITIONS = 128       /* the caller gives the position of each new token */
 };
 
-/* One call of decode attention over a paged KV cache, without its tensors. Lengths are in tokens
- * and are the largest of the batch; kv_len includes the q_len newest tokens. docs/attention.md
- * defines each member; the names are those of AttentionProblem. */
+/* One call of decode attention over a paged KV cache, without its tensors. Lengths are in
+ * tokens and are the largest of the batch; kv_len includes the q_len newest tokens.
+ * docs/attention.md defines each member; the names are those of AttentionProblem. */
 typedef struct cubinet_attention_problem {
   size_t struct_size;
   uint32_t batch;
@@ -442,8 +444,8 @@ typedef struct cubinet_attention_problem {
   double softmax_scale; /* 0: 1 / sqrt(head_dim_qk), or 1 / sqrt(192) for latent attention */
   double soft_cap;      /* 0: none */
   double output_scale;
-  /* Lengths that are known when the problem is planned, `batch` of them; NULL: none. They affect
-   * the division of work and never the result. */
+  /* Lengths that are known when the problem is planned, `batch` of them; NULL: none. They
+   * affect the division of work and never the result. */
   const int32_t* kv_lengths;
   /* With CUBINET_ATTENTION_APPEND or _APPEND_ONLY: */
   int32_t append_type; /* of the new rows: bf16 or fp16 */
@@ -495,8 +497,8 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor counters; /* counter_bytes, zeroed before the first run */
 } cubinet_attention_tensors;
 
-/* A plan whose kernels are loaded on one device. Immutable. Keep it as long as a CUDA graph of its
- * runs is launched. */
+/* A plan whose kernels are loaded on one device. Immutable. Keep it as long as a CUDA graph of
+ * its runs is launched. */
 typedef struct cubinet_attention cubinet_attention;
 
 /* Choices of a plan. NULL in place of a pointer to it means the defaults. */
@@ -504,8 +506,8 @@ typedef struct cubinet_plan_options {
   size_t struct_size;
   cubinet_string backend; /* empty: "auto" */
   uint32_t splits;        /* KV splits; 0: the plan decides */
-  /* Tokens of each KV split, a multiple of 128; 0: the plan decides. With a value, the result of a
-   * sequence has the same bits in every batch. */
+  /* Tokens of each KV split, a multiple of 128; 0: the plan decides. With a value, the result
+   * of a sequence has the same bits in every batch. */
   uint32_t split_tokens;
   uint32_t flags; /* CUBINET_PLAN_... */
 } cubinet_plan_options;
@@ -557,8 +559,8 @@ CUBINET_EXPORT cubinet_status cubinet_workspace_create(const cubinet_attention* 
 CUBINET_EXPORT void cubinet_workspace_release(cubinet_workspace* workspace);
 
 /* Launches the plan's kernels on the stream. `workspace` may be NULL if `tensors` names scratch
- * and counters. Allocates nothing unless it fails, waits for nothing and copies nothing, so it may
- * be captured in a CUDA graph and replayed with any lengths up to kv_len. Returns
+ * and counters. Allocates nothing unless it fails, waits for nothing and copies nothing, so it
+ * may be captured in a CUDA graph and replayed with any lengths up to kv_len. Returns
  * CUBINET_INVALID_ARGUMENT with the name of a tensor that has a wrong address, size, stride or
  * alignment. */
 CUBINET_EXPORT cubinet_status cubinet_attention_run(const cubinet_attention* attention,
@@ -570,6 +572,95 @@ CUBINET_EXPORT cubinet_status cubinet_attention_check(const cubinet_attention* a
                                                       const cubinet_attention_tensors* tensors,
                                                       const cubinet_workspace* workspace,
                                                       cubinet_error** error);
+
+/* A kernel, loaded on one device, that merges two partial attention results by their log-sum-
+ * exps: attention over one part of the KV (a shared prefix, the tokens of one device) and over
+ * the rest. Immutable. Keep it as long as a CUDA graph of its runs is launched. */
+typedef struct cubinet_merge cubinet_merge;
+
+typedef struct cubinet_merge_problem {
+  size_t struct_size;
+  uint32_t heads;      /* query heads */
+  uint32_t head_dim;   /* columns of O, a multiple of 8 */
+  int32_t type;        /* of O of both parts: bf16, fp16 or fp32 */
+  int32_t type_o;      /* of the merged O: bf16, fp16, fp32 or e4m3 */
+  double output_scale; /* the factor of the merged O */
+} cubinet_merge_problem;
+#define CUBINET_MERGE_PROBLEM_INIT \
+  { sizeof(cubinet_merge_problem), 1, 128, CUBINET_TYPE_BF16, CUBINET_TYPE_BF16, 1.0 }
+
+/* O is [tokens, heads, head_dim]; the log-sum-exps are [tokens, heads], fp32, natural logarithm. */
+typedef struct cubinet_merge_tensors {
+  size_t struct_size;
+  cubinet_tensor first_o;
+  cubinet_tensor first_lse;
+  cubinet_tensor second_o;
+  cubinet_tensor second_lse;
+  cubinet_tensor o;   /* may be one of the parts if types and strides are equal */
+  cubinet_tensor lse; /* the same; address 0: not written */
+} cubinet_merge_tensors;
+
+/* Finds or compiles the kernel and loads it. May block for seconds while it compiles. */
+CUBINET_EXPORT cubinet_status cubinet_merge_bind(cubinet_runtime* runtime,
+                                                 const cubinet_merge_problem* problem, int32_t device,
+                                                 cubinet_merge** merge, cubinet_error** error);
+/* Launches the kernel on the stream, with the guarantees of cubinet_attention_run. Launches
+ * nothing if `tokens` is 0. */
+CUBINET_EXPORT cubinet_status cubinet_merge_run(const cubinet_merge* merge,
+                                                const cubinet_merge_tensors* tensors, uint32_t tokens,
+                                                void* stream, cubinet_error** error);
+CUBINET_EXPORT void cubinet_merge_release(cubinet_merge* merge);
+
+/* ---- Prebuilding --------------------------------------------------------------------------- */
+
+/* The completion of one kernel. `kernel` is empty if only time has passed. */
+typedef struct cubinet_prebuild_progress {
+  size_t struct_size;
+  size_t done;
+  size_t total;
+  cubinet_string kernel;  /* "rms_norm(hidden_size=4096) for sm_90a" */
+  cubinet_string outcome; /* "compiled", "registry", ..., "not found" or "failed: REASON" */
+  double seconds;         /* of the compilation, or of the search */
+  uint64_t bytes;         /* of the image; 0: there is none */
+} cubinet_prebuild_progress;
+
+/* The kernels of a bundle and how to build them. */
+typedef struct cubinet_prebuild_options {
+  size_t struct_size;
+  cubinet_string output; /* the bundle to write */
+  cubinet_string matrix; /* kernels as JSON (docs/cli.md); empty: none */
+  /* Attention problems whose plans' kernels are also built, for a device of this compute
+   * capability ("9.0") and SM count (0: the usual one). */
+  const cubinet_attention_problem* const* problems;
+  size_t problem_count;
+  cubinet_string device;
+  uint32_t sm_count;
+  uint32_t jobs;          /* parallel compilations; 0: as processors and memory allow */
+  cubinet_string profile; /* "plain", "ship" or "archive"; empty: "ship" */
+  cubinet_string channel; /* the name of the series of versions; empty: none */
+  uint64_t version;       /* the highest version of a channel is used */
+  uint64_t created;       /* seconds since 1970; 0: not stated */
+  uint64_t expires;
+  /* Called after each kernel and several times a second in between; calls do not overlap. NULL:
+   * none. The progress is valid during the call. */
+  void (*progress)(void* user, const cubinet_prebuild_progress* progress);
+  /* Called often. If it returns another value than 0, no further compilation begins. NULL: none. */
+  int32_t (*cancelled)(void* user);
+  void* user;
+} cubinet_prebuild_options;
+#define CUBINET_PREBUILD_OPTIONS_INIT                                                               \
+  {                                                                                                 \
+    sizeof(cubinet_prebuild_options), {NULL, 0}, {NULL, 0}, NULL, 0, {NULL, 0}, 0, 0, {NULL, 0},    \
+        {NULL, 0}, 0, 0, 0, NULL, NULL, NULL                                                        \
+  }
+
+/* Compiles the kernels that no store of `config` has, and writes all of them to a bundle.
+ * Blocks until it is done. Returns CUBINET_OK only if the bundle has every kernel; `*json` is
+ * then the report that `cubinet prebuild --json` prints. Otherwise the error's detail is the
+ * report, if there is one. Finished builds stay in the home. */
+CUBINET_EXPORT cubinet_status cubinet_prebuild(const cubinet_config* config,
+                                               const cubinet_prebuild_options* options,
+                                               cubinet_text** json, cubinet_error** error);
 
 #ifdef __cplusplus
 }
