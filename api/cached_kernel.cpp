@@ -97,7 +97,7 @@ Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(std::string_vie
   auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(spec));
   const KernelBuilds there = library_.candidates(kernel->id());
   for (const Cubin& build : builds) {
-    if (!library_.lies_where_nothing_is_kept(there, *build.record)) library_.keep(build);
+    if (!library_.is_in_read_only_store(there, *build.record)) library_.keep(build);
   }
   return intern(kernel->id(), kernel);
 }

@@ -182,7 +182,7 @@ Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, Comput
 
 // Returns, for example, "; for sm_90a there are 1 local build(s) by another compiler, template or
 // options; there are builds for sm_80".
-std::string passed_over(const KernelBuilds& builds, const BuildRequest& build_request) {
+std::string skipped_builds(const KernelBuilds& builds, const BuildRequest& build_request) {
   std::string text;
   std::vector<std::string> elsewhere;
   for (const ImageTarget target : build_request.targets) {
@@ -212,8 +212,10 @@ std::string passed_over(const KernelBuilds& builds, const BuildRequest& build_re
 }
 
 std::string CubinSource::asked_in_vain() const {
-  const std::vector<std::string> caches = library_.caches();
-  if (caches.empty()) return {};
+  if (library_.caches().empty()) return {};
+  std::vector<std::string> caches;
+  for (const auto& cache : library_.caches())
+    caches.push_back(cache->place());
   const auto compiler = environment_.compiler();
   if (!compiler) return "; " + join(caches) + " not asked, as no compiler here says for which build";
   return "; no build of it by " + (*compiler)->identity() + " in " + join(caches);
@@ -233,7 +235,7 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
   return Error{
       ErrorCode::not_found,
       kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
-          " (targets looked for: " + looked_for + passed_over(builds, build_request) + "), and " +
+          " (targets looked for: " + looked_for + skipped_builds(builds, build_request) + "), and " +
           (has_template ? "compiling is switched off" + asked_in_vain() : "no template known here makes it"),
       has_template ? "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"
                    : remedy_of_held(kernel, device, builds)};

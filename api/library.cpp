@@ -7,14 +7,10 @@
 namespace cubinet {
 namespace {
 
-bool is_cache(const Store& store) {
-  return store.description().kind == StoreKind::cache;
-}
-
-// Returns whether the store is a server that does not answer. Such a server must not stop requests
-// that other stores can serve.
-bool is_out(const Store& store, const Error& error) {
-  return store.description().kind == StoreKind::server && error.code == ErrorCode::unavailable;
+// Returns whether this is a server that does not answer. Such a store must not stop requests that
+// other stores can serve.
+bool is_unreachable(const Store& store, const Error& error) {
+  return store.description().remote && error.code == ErrorCode::unavailable;
 }
 
 }  // namespace
@@ -32,8 +28,9 @@ bool is_refused(const CubinRecord& record, const CubinRecords& refused) {
   });
 }
 
-Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log)
-    : memory_(make_memory_store()), log_(std::move(log)) {
+Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log,
+                 std::vector<std::shared_ptr<BuildCache>> caches)
+    : memory_(make_memory_store()), caches_(std::move(caches)), log_(std::move(log)) {
   stores_.push_back(memory_);
   for (auto& store : stores) {
     if (store == nullptr) continue;
@@ -43,23 +40,26 @@ Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log)
       read_only_ = Error{ErrorCode::unavailable, reason, "name another folder with `HomeOptions::path`"};
     stores_.push_back(std::move(store));
   }
+  for (const auto& store : stores_)
+    tables_.push_back(row_table_of(*store));
+  std::erase(caches_, nullptr);
   counted_ = std::vector<Counted>(stores_.size());
+  cache_counted_ = std::vector<Counted>(caches_.size());
 }
 
-template <class Question>
-Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question) {
+template <class Query>
+Result<KernelBuilds> Library::query_stores(OnFailure reaction, const Query& query) {
   KernelBuilds builds;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
-    if (is_cache(store)) continue;
-    Result<CubinRecords> answered = question(store);
-    if (!answered && silence == Silence::fails && !is_out(store, answered.error()))
+    Result<CubinRecords> answered = query(store);
+    if (!answered && reaction == OnFailure::fail && !is_unreachable(store, answered.error()))
       return std::move(answered).error();
     if (!answered) {
       log_skipped_store(number, answered.error());
       continue;
     }
-    counted_[number].told.store(false, std::memory_order_relaxed);
+    counted_[number].failure_logged.store(false, std::memory_order_relaxed);
     for (auto& record : *answered)
       builds.add(std::move(record), store, number);
   }
@@ -67,18 +67,20 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
 }
 
 // Logged once until it answers again, because it is queried for each kernel.
+void Library::log_skipped(Counted& counted, const std::string& name, const Error& error) {
+  log(log_, counted.failure_logged.exchange(true) ? LogLevel::debug : LogLevel::warning,
+      name + " skipped: " + error.to_line());
+}
+
 void Library::log_skipped_store(std::size_t number, const Error& error) {
   const StoreDescription& description = stores_[number]->description();
-  log(log_, counted_[number].told.exchange(true) ? LogLevel::debug : LogLevel::warning,
-      std::string(to_string(description.kind)) + " " + description.place +
-          " passed over: " + error.to_line());
+  log_skipped(counted_[number], description.kind + " " + description.place, error);
 }
 
 KernelBuilds Library::candidates(const KernelId& kernel) {
-  KernelBuilds builds = *ask_all(Silence::is_passed_over, [&](Store& store) { return store.find(kernel); });
-  for (std::size_t number = 0; number < stores_.size(); ++number) {
-    if (!is_cache(*stores_[number])) counted_[number].asked.fetch_add(1, std::memory_order_relaxed);
-  }
+  KernelBuilds builds = *query_stores(OnFailure::skip, [&](Store& store) { return store.find(kernel); });
+  for (Counted& counted : counted_)
+    counted.asked.fetch_add(1, std::memory_order_relaxed);
   // The builds of one store are contiguous.
   for (std::size_t i = 0; i < builds.candidates.size(); ++i) {
     const std::size_t store = builds.candidates[i].store;
@@ -89,19 +91,19 @@ KernelBuilds Library::candidates(const KernelId& kernel) {
 }
 
 Result<KernelBuilds> Library::all_of(const KernelId& kernel) {
-  return ask_all(Silence::fails, [&](Store& store) { return store.find(kernel); });
+  return query_stores(OnFailure::fail, [&](Store& store) { return store.find(kernel); });
 }
 
 Result<KernelBuilds> Library::with_key(KernelKey key) {
-  return ask_all(Silence::fails, [&](Store& store) { return store.find_key(key); });
+  return query_stores(OnFailure::fail, [&](Store& store) { return store.find_key(key); });
 }
 
 Result<KernelBuilds> Library::with_function(std::string_view symbol) {
-  return ask_all(Silence::fails, [&](Store& store) { return store.find_function(symbol); });
+  return query_stores(OnFailure::fail, [&](Store& store) { return store.find_function(symbol); });
 }
 
 Result<KernelBuilds> Library::all() {
-  return ask_all(Silence::fails, [](Store& store) { return store.list(); });
+  return query_stores(OnFailure::fail, [](Store& store) { return store.list(); });
 }
 
 std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const BuildRequest& build_request,
@@ -121,7 +123,7 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Buil
     // The store has logged the damage.
     if (!cubin) {
       log(log_, LogLevel::error,
-          std::string(to_string(source)) + " entry passed over: " + cubin.error().to_line());
+          std::string(to_string(source)) + " entry skipped: " + cubin.error().to_line());
     }
   }
   return std::nullopt;
@@ -129,46 +131,42 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Buil
 
 std::optional<Library::CachedBuild> Library::find_build(const KernelIdentity& identity, ImageKind kind,
                                                         const BuildFingerprint& fingerprint) {
-  for (std::size_t number = 0; number < stores_.size(); ++number) {
-    if (!is_cache(*stores_[number])) continue;
-    Counted& counted = counted_[number];
+  for (std::size_t number = 0; number < caches_.size(); ++number) {
+    BuildCache& cache = *caches_[number];
+    Counted& counted = cache_counted_[number];
     counted.asked.fetch_add(1, std::memory_order_relaxed);
-    auto cubin = stores_[number]->find_build(identity, kind, fingerprint);
+    auto cubin = cache.find_build(identity, kind, fingerprint);
     if (!cubin) {
-      log_skipped_store(number, cubin.error());
+      log_skipped(counted, "cache " + cache.place(), cubin.error());
       continue;
     }
-    counted.told.store(false, std::memory_order_relaxed);
+    counted.failure_logged.store(false, std::memory_order_relaxed);
     if (!*cubin) continue;
     counted.found.fetch_add(1, std::memory_order_relaxed);
     counted.used.fetch_add(1, std::memory_order_relaxed);
-    const KernelSource source = source_of(*(*cubin)->record, number);
-    return CachedBuild{{**std::move(cubin), source}, stores_[number]->description().place};
+    return CachedBuild{{**std::move(cubin), KernelSource::server}, cache.place()};
   }
   return std::nullopt;
 }
 
-std::vector<std::string> Library::caches() const {
-  std::vector<std::string> places;
-  for (const auto& store : stores_) {
-    if (is_cache(*store)) places.push_back(store->description().place);
-  }
-  return places;
-}
-
 void Library::share(const Cubin& cubin) {
-  for (const auto& store : stores_) {
-    if (is_cache(*store)) store->share(cubin);
-  }
+  for (const auto& cache : caches_)
+    cache->share(cubin);
 }
 
 Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
-  std::vector<std::shared_ptr<const StoredRows>> rows;
+  const auto none = std::make_shared<const StoredRows>();
+  std::vector<std::shared_ptr<const StoredRows>> rows(stores_.size(), none);
   for (std::size_t number = 0; number < stores_.size(); ++number) {
-    auto answered = stores_[number]->rows();
-    if (!answered && !is_out(*stores_[number], answered.error())) return std::move(answered).error();
-    if (!answered) log_skipped_store(number, answered.error());
-    rows.push_back(answered ? *std::move(answered) : std::make_shared<const StoredRows>());
+    if (tables_[number] == nullptr) continue;
+    auto answered = tables_[number]->rows();
+    if (answered) {
+      rows[number] = *std::move(answered);
+    } else if (is_unreachable(*stores_[number], answered.error())) {
+      log_skipped_store(number, answered.error());
+    } else {
+      return std::move(answered).error();
+    }
   }
   return rows;
 }
@@ -177,7 +175,8 @@ Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
 TuningTable Library::tuning() {
   TuningTable all;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
-    const auto answered = stores_[number]->tuning();
+    if (tables_[number] == nullptr) continue;
+    const auto answered = tables_[number]->tuning();
     if (answered) {
       all.merge(*answered);
     } else {
@@ -187,7 +186,7 @@ TuningTable Library::tuning() {
   return all;
 }
 
-bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const {
+bool Library::is_in_read_only_store(const KernelBuilds& builds, const CubinRecord& record) const {
   for (std::size_t i = 0; i < builds.records.size(); ++i) {
     const CubinRecord& there = *builds.records[i];
     if (there.kind == record.kind && there.identity == record.identity && there.digest == record.digest &&
@@ -197,15 +196,18 @@ bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const Cubin
   return false;
 }
 
+StoreUses Library::Counted::uses(std::uint64_t bytes) const {
+  return {asked.load(std::memory_order_relaxed), found.load(std::memory_order_relaxed),
+          used.load(std::memory_order_relaxed), bytes};
+}
+
 std::vector<StoreUses> Library::uses() const {
   std::vector<StoreUses> uses;
-  uses.reserve(counted_.size());
-  for (std::size_t number = 0; number < stores_.size(); ++number) {
-    const Counted& counted = counted_[number];
-    uses.push_back({counted.asked.load(std::memory_order_relaxed),
-                    counted.found.load(std::memory_order_relaxed),
-                    counted.used.load(std::memory_order_relaxed), stores_[number]->fetched_bytes()});
-  }
+  uses.reserve(stores_.size() + caches_.size());
+  for (std::size_t number = 0; number < stores_.size(); ++number)
+    uses.push_back(counted_[number].uses(stores_[number]->fetched_bytes()));
+  for (std::size_t number = 0; number < caches_.size(); ++number)
+    uses.push_back(cache_counted_[number].uses(caches_[number]->fetched_bytes()));
   return uses;
 }
 
@@ -213,9 +215,7 @@ Result<KernelSource> Library::publish(const Cubin& cubin) {
   std::optional<Error> reason = read_only_;
   for (const auto& store : writable_) {
     auto published = store->publish(cubin);
-    if (published) {
-      return store->description().kind == StoreKind::memory ? KernelSource::memory : KernelSource::registry;
-    }
+    if (published) return store->description().source;
     if (!reason) reason = published.error();
   }
   if (reason) return *std::move(reason);
@@ -231,7 +231,7 @@ KernelSource Library::keep(const Cubin& cubin, std::unique_ptr<BuildLock> lock) 
     kept = publish(cubin);
   }
   if (kept) return *kept;
-  const LogLevel level = told_.exchange(true) ? LogLevel::debug : LogLevel::warning;
+  const LogLevel level = memory_only_logged_.exchange(true) ? LogLevel::debug : LogLevel::warning;
   log(log_, level, "new kernels are kept in memory only: " + kept.error().to_line());
   const auto published = memory_->publish(cubin);
   if (!published) log(log_, LogLevel::warning, "not kept: " + published.error().to_line());
@@ -248,20 +248,9 @@ std::unique_ptr<BuildLock> Library::lock_for_build(const KernelIdentity& identit
 }
 
 KernelSource Library::source_of(const CubinRecord& record, std::size_t store) const {
-  switch (stores_[store]->description().kind) {
-    case StoreKind::memory:
-      return KernelSource::memory;
-    case StoreKind::bundle:
-      return KernelSource::bundle;
-    case StoreKind::imported:
-      return KernelSource::imported;
-    case StoreKind::server:
-    case StoreKind::cache:
-      return KernelSource::server;
-    case StoreKind::home:
-      break;
-  }
-  return record.origin == CubinOrigin::imported ? KernelSource::imported : KernelSource::registry;
+  const KernelSource source = stores_[store]->description().source;
+  const bool is_import = source == KernelSource::registry && record.origin == CubinOrigin::imported;
+  return is_import ? KernelSource::imported : source;
 }
 
 }  // namespace cubinet

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cubinet/base/log.hpp>
+#include <cubinet/cubin_registry/build_cache.hpp>
 #include <cubinet/cubin_registry/judge.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/found_cubin.hpp>
 
@@ -28,12 +30,13 @@ struct KernelBuilds {
 // facts.
 bool is_refused(const CubinRecord& record, const CubinRecords& refused);
 
-// The ordered list of stores, with this process's memory first. Thread-safe. A store that fails is
-// logged and does not stop a request for a kernel, because its content can be built again.
-// Enumerations return its error, unless it is a server that does not answer.
+// The ordered list of stores, with this process's memory first, and the shared caches. Thread-safe.
+// A store that fails is logged and does not stop a request for a kernel, because its content can be
+// built again. Lists return its error, unless it is remote and unreachable.
 class Library {
  public:
-  Library(std::vector<std::shared_ptr<Store>> stores, LogSink log);
+  Library(std::vector<std::shared_ptr<Store>> stores, LogSink log,
+          std::vector<std::shared_ptr<BuildCache>> caches = {});
 
   // Returns the candidates of a request.
   KernelBuilds candidates(const KernelId& kernel);
@@ -49,7 +52,7 @@ class Library {
   Result<KernelBuilds> with_function(std::string_view symbol);
   Result<KernelBuilds> all();
 
-  // Returns one entry for each store, in their order.
+  // Returns one entry for each store, in their order. It is empty for a store without a row table.
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();
   TuningTable tuning();  // merged from all stores
 
@@ -60,14 +63,12 @@ class Library {
   };
   std::optional<CachedBuild> find_build(const KernelIdentity& identity, ImageKind kind,
                                         const BuildFingerprint& fingerprint);
-  // Returns the names of the caches that find_build() queries.
-  std::vector<std::string> caches() const;
   // Offers a build that was made here to the caches.
   void share(const Cubin& cubin);
 
-  // Returns whether one of `builds` is this build in a bundle or a folder, so it need not be kept
+  // Returns whether one of `builds` is this build in a read-only store, so it need not be kept
   // again. In a writable store, a damaged build is replaced instead.
-  bool lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const;
+  bool is_in_read_only_store(const KernelBuilds& builds, const CubinRecord& record) const;
   // Keeps a build in the first store that accepts it, or in memory if none does, and returns which.
   // Releases `lock`, which is the build's.
   KernelSource keep(const Cubin& cubin, std::unique_ptr<BuildLock> lock = nullptr);
@@ -78,19 +79,25 @@ class Library {
 
   KernelSource source_of(const CubinRecord& record, std::size_t store) const;
   const std::vector<std::shared_ptr<Store>>& stores() const { return stores_; }
-  std::vector<StoreUses> uses() const;  // counted by requests for a kernel
+  const std::vector<std::shared_ptr<BuildCache>>& caches() const { return caches_; }
+  // Returns the counters of requests for a kernel: of the stores, then of the caches, in their
+  // order.
+  std::vector<StoreUses> uses() const;
 
  private:
   struct Counted {
     std::atomic<std::uint64_t> asked{0};
     std::atomic<std::uint64_t> found{0};
     std::atomic<std::uint64_t> used{0};
-    std::atomic<bool> told{false};  // true if its failure was logged
+    std::atomic<bool> failure_logged{false};
+
+    StoreUses uses(std::uint64_t bytes) const;
   };
   // The reaction to a store that fails.
-  enum class Silence { is_passed_over, fails };
-  template <class Question>
-  Result<KernelBuilds> ask_all(Silence silence, const Question& question);
+  enum class OnFailure { skip, fail };
+  template <class Query>
+  Result<KernelBuilds> query_stores(OnFailure reaction, const Query& query);
+  void log_skipped(Counted& counted, const std::string& name, const Error& error);
   void log_skipped_store(std::size_t number, const Error& error);
   // Publishes a build to the first store that accepts it. Returns the first error if none does.
   Result<KernelSource> publish(const Cubin& cubin);
@@ -98,10 +105,13 @@ class Library {
   std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
   std::shared_ptr<WritableStore> memory_;
   std::vector<std::shared_ptr<WritableStore>> writable_;  // of the others
-  std::optional<Error> read_only_;                        // the reason if a home cannot be written
-  std::vector<Counted> counted_;                          // of stores_
+  std::vector<RowTable*> tables_;                         // of stores_; null: has none
+  std::vector<std::shared_ptr<BuildCache>> caches_;
+  std::optional<Error> read_only_;  // the reason if a home cannot be written
+  std::vector<Counted> counted_;    // of stores_
+  std::vector<Counted> cache_counted_;
   LogSink log_;
-  std::atomic<bool> told_{false};  // true if it was logged that builds are kept in memory only
+  std::atomic<bool> memory_only_logged_{false};  // true if it was logged that builds are kept in memory only
 };
 
 }  // namespace cubinet

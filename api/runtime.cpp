@@ -4,6 +4,7 @@
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/stopwatch.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/loader/module_cache.hpp>
 #include <cubinet/runtime.hpp>
@@ -54,7 +55,7 @@ class RuntimeImplementation final : public Runtime {
   explicit RuntimeImplementation(RuntimeOptions options)
       : options_(std::move(options)),
         environment_(options_.compiler, options_.driver_library, options_.log),
-        library_(std::move(options_.stores), options_.log),
+        library_(std::move(options_.stores), options_.log, std::move(options_.caches)),
         kernels_(owner_, options_.templates, library_, options_.compile_options),
         source_(library_, environment_, options_.compile, options_.targets, options_.log) {}
 
@@ -123,6 +124,7 @@ class RuntimeImplementation final : public Runtime {
   bool can_compile() override { return options_.compile == CompilePolicy::on_miss && compiler().has_value(); }
   const TemplateCatalog& templates() const override { return options_.templates; }
   const std::vector<std::shared_ptr<Store>>& stores() const override { return library_.stores(); }
+  const std::vector<std::shared_ptr<BuildCache>>& caches() const override { return library_.caches(); }
   Counters counters() const override;
 
  private:
@@ -133,7 +135,7 @@ class RuntimeImplementation final : public Runtime {
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
-  void say_passed_over(const FoundCubin& found, const Error& reason);
+  void log_skipped_build(const FoundCubin& found, const Error& reason);
   static void describe(const FoundCubin& found, KernelEvent& event);
   Error refuse(const KernelSpec& spec, int device, Error error);
   void observe(const KernelEvent& event);
@@ -149,8 +151,8 @@ class RuntimeImplementation final : public Runtime {
   ModuleCache modules_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
   mutable AtomicCounters counters_;
-  std::mutex told_mutex_;
-  std::set<Sha256Digest> told_;  // images whose skip was logged; guarded by told_mutex_
+  std::mutex skips_mutex_;
+  std::set<Sha256Digest> logged_skips_;  // images whose skip was logged; guarded by skips_mutex_
 };
 
 Result<void> RuntimeImplementation::check_process() const {
@@ -162,7 +164,7 @@ Result<void> RuntimeImplementation::check_process() const {
 
 Error RuntimeImplementation::not_ours(const Kernel& kernel) {
   return Error{ErrorCode::invalid_argument, kernel.spec().to_string() + " was resolved by another Runtime",
-               "prepare it with the Runtime that is asked"};
+               "resolve it with this Runtime"};
 }
 
 // Reports a request that failed before or after a lookup to the observer, like any other.
@@ -237,14 +239,14 @@ bool is_refusal(const FoundCubin& found, const Error& error) {
 }
 
 // Logs a warning once per image. Repetitions are logged at debug level.
-void RuntimeImplementation::say_passed_over(const FoundCubin& found, const Error& reason) {
-  bool told = false;
+void RuntimeImplementation::log_skipped_build(const FoundCubin& found, const Error& reason) {
+  bool was_logged = false;
   {
-    const std::lock_guard lock(told_mutex_);
-    told = !told_.insert(found.cubin.record->digest).second;
+    const std::lock_guard lock(skips_mutex_);
+    was_logged = !logged_skips_.insert(found.cubin.record->digest).second;
   }
-  log(options_.log, told ? LogLevel::debug : LogLevel::warning,
-      std::string(to_string(found.source)) + " build passed over: " + reason.to_line());
+  log(options_.log, was_logged ? LogLevel::debug : LogLevel::warning,
+      std::string(to_string(found.source)) + " build skipped: " + reason.to_line());
 }
 
 Result<LoadedFunctions> RuntimeImplementation::load_cubin(const std::shared_ptr<const Device>& device,
@@ -291,7 +293,7 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
       return functions;
     }
     if (!is_refusal(*found, functions.error())) return functions;
-    say_passed_over(*found, functions.error());
+    log_skipped_build(*found, functions.error());
     if (!refusal) refusal = functions.error();
     // A joined request that had not refused the build found it again.
     if (is_refused(*found->cubin.record, refused)) return *std::move(refusal);
@@ -365,10 +367,9 @@ Result<std::shared_ptr<Runtime>> Runtime::create(RuntimeOptions options) {
     CUBINET_TRY_ASSIGN(options.templates, TemplateCatalog::builtin());
   }
   for (const auto& store : options.stores) {
-    if (options.compiler.bundled_headers || store == nullptr) continue;
-    const StoreDescription description = store->description();
-    if (description.kind == StoreKind::home)
-      options.compiler.bundled_headers = description.place + "/" + kBundledHeaders;
+    if (options.compiler.bundled_headers) break;
+    if (std::dynamic_pointer_cast<Home>(store) != nullptr)
+      options.compiler.bundled_headers = store->description().place + "/" + kBundledHeaders;
   }
   return std::shared_ptr<Runtime>(std::make_shared<RuntimeImplementation>(std::move(options)));
 }

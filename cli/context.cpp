@@ -6,7 +6,6 @@
 #include "server_arguments.hpp"
 
 #include <cubinet/session/compilation.hpp>
-#include <cubinet/session/open_stores.hpp>
 #include <cubinet/session/template_files.hpp>
 
 #include <algorithm>
@@ -71,7 +70,7 @@ Result<SessionOptions> Context::session_options(const Places& places) const {
     return Error{ErrorCode::invalid_argument, "--cache-key signs what is written to a --cache",
                  "name the cache too"};
   if (places.cache.empty()) return options;
-  BuildCache& cache = options.caches.emplace_back(BuildCache{places.cache, places.cache_key});
+  CachePlace& cache = options.caches.emplace_back(CachePlace{places.cache, places.cache_key});
   CUBINET_TRY_ASSIGN(const auto password, read_password(*files_, places.cache_key_password));
   if (password) cache.secret_key_password = password->text();
   return options;
@@ -146,13 +145,11 @@ void Context::warn_without_home() const {
                      "no home is used, kernels are kept in memory: " + folder.error().to_line());
 }
 
-Result<std::vector<std::shared_ptr<Store>>> Context::stores(const Places& places,
-                                                            HomeOptions::Access access) const {
+Result<OpenedStores> Context::stores(const Places& places, HomeOptions::Access access) const {
   CUBINET_TRY_ASSIGN(SessionOptions options, session_options(places));
   options.home_access = access;
   warn_without_home();
-  CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
-  return std::move(opened.stores);
+  return open_stores(options);
 }
 
 Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, CompileOptions compile_options,
@@ -166,8 +163,7 @@ Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, Com
   return make_runtime(options, std::move(found), std::move(templates));
 }
 
-Result<std::shared_ptr<Runtime>> Context::runtime_to_ask(std::vector<std::shared_ptr<Store>> stores,
-                                                         TemplateCatalog templates,
+Result<std::shared_ptr<Runtime>> Context::runtime_to_ask(OpenedStores stores, TemplateCatalog templates,
                                                          const TargetPolicy& targets,
                                                          CompileOptions compile_options) const {
   SessionOptions options = session_options();

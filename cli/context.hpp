@@ -13,6 +13,7 @@
 #include <cubinet/session.hpp>
 #include <cubinet/session/environment.hpp>
 #include <cubinet/session/json.hpp>
+#include <cubinet/session/open_stores.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -80,16 +81,16 @@ class Context {
   // Returns --policy, else the home's policy.json. Returns an empty name if no home is named
   // either.
   std::string policy_file() const;
-  // Returns the home and these places, in this order. If the home cannot be used, logs a warning,
-  // and builds stay in memory. Reading does not create a home: a home that does not exist counts as
-  // empty, and an existing home keeps content that servers send.
-  Result<std::vector<std::shared_ptr<Store>>> stores(const Places& places, HomeOptions::Access access) const;
+  // Opens the home and these places, in this order, and the cache. If the home cannot be used, logs
+  // a warning, and builds stay in memory. Reading does not create a home: a home that does not
+  // exist counts as empty, and an existing home keeps content that servers send.
+  Result<OpenedStores> stores(const Places& places, HomeOptions::Access access) const;
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
                                            Callback<void(const KernelEvent&)> observer = {},
                                            const Places& places = {}, const TargetPolicy& targets = {}) const;
   // Returns a Runtime over exactly these stores, for queries.
-  Result<std::shared_ptr<Runtime>> runtime_to_ask(std::vector<std::shared_ptr<Store>> stores,
-                                                  TemplateCatalog templates, const TargetPolicy& targets = {},
+  Result<std::shared_ptr<Runtime>> runtime_to_ask(OpenedStores stores, TemplateCatalog templates,
+                                                  const TargetPolicy& targets = {},
                                                   CompileOptions options = {}) const;
 
   // Logs a warning if no home is named: builds then stay in memory.

@@ -29,12 +29,11 @@ struct CacheUses {
   std::atomic<std::uint64_t> bytes{0};
 };
 
-class RemoteCache final : public Store {
+class RemoteCache final : public BuildCache {
  public:
   RemoteCache(RemoteCacheOptions options, HttpPlace place)
       : options_(std::move(options)),
         place_(std::move(place)),
-        description_{StoreKind::cache, options_.reference, false},
         asks_(!options_.client->settings().offline && !options_.policy->local_only),
         breaker_(options_.rest),
         writing_(options_.rest),
@@ -44,28 +43,18 @@ class RemoteCache final : public Store {
     if (fork_guard_.in_original_process()) note_uses();
   }
 
-  const StoreDescription& description() const override { return description_; }
+  const std::string& place() const override { return options_.reference; }
   std::uint64_t fetched_bytes() const override { return uses_.bytes; }
-
-  // The cache cannot be listed: the server knows only the names of entries.
-  Result<CubinRecords> find(const KernelId&) override { return CubinRecords(); }
-  Result<CubinRecords> find_key(KernelKey) override { return CubinRecords(); }
-  Result<CubinRecords> find_function(std::string_view) override { return CubinRecords(); }
-  Result<CubinRecords> list() override { return CubinRecords(); }
-  Result<std::shared_ptr<const StoredRows>> rows() override { return std::make_shared<const StoredRows>(); }
-  Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord>) override {
-    return std::optional<Cubin>();
-  }
 
   Result<std::optional<Cubin>> find_build(const KernelIdentity& identity, ImageKind kind,
                                           const BuildFingerprint& fingerprint) override {
     if (!asks_) return std::optional<Cubin>();
     if (!fork_guard_.in_original_process())
       return Error{ErrorCode::unavailable,
-                   "a cache's store belongs to the process that this one was forked from",
+                   "an open cache belongs to the process that this one was forked from",
                    "open it in the child"};
     ++uses_.asked;
-    auto found = breaker_.ask(description_.place, [&] { return fetch(identity, kind, fingerprint); });
+    auto found = breaker_.ask(options_.reference, [&] { return fetch(identity, kind, fingerprint); });
     if (found && *found) ++uses_.found;
     return found;
   }
@@ -73,7 +62,7 @@ class RemoteCache final : public Store {
   void share(const Cubin& cubin) override {
     if (!asks_ || !options_.writer || !fork_guard_.in_original_process()) return;
     uploads_.push([this, cubin](HttpClient& client) {
-      return writing_.ask(description_.place, [&] { return write(client, cubin); });
+      return writing_.ask(options_.reference, [&] { return write(client, cubin); });
     });
   }
 
@@ -89,7 +78,6 @@ class RemoteCache final : public Store {
 
   const RemoteCacheOptions options_;
   const HttpPlace place_;
-  const StoreDescription description_;
   const bool asks_;
   const ForkGuard fork_guard_;
   CircuitBreaker breaker_;
@@ -201,7 +189,7 @@ Result<void> RemoteCache::write(HttpClient& client, const Cubin& cubin) const {
 
 void RemoteCache::note_uses() {
   if (options_.home == nullptr || !options_.home->description().writable || uses_.asked == 0) return;
-  const auto noted = options_.home->downloads().change(description_.place, [&](KnownChannel& channel) {
+  const auto noted = options_.home->downloads().change(options_.reference, [&](KnownChannel& channel) {
     channel.uses.asked += uses_.asked;
     channel.uses.found += uses_.found;
     channel.uses.used += uses_.found;
@@ -222,7 +210,7 @@ Sha256Digest action_key(const KernelIdentity& identity, ImageKind kind, const Bu
   return sha256(writer.bytes());
 }
 
-Result<std::shared_ptr<Store>> open_remote_cache(RemoteCacheOptions options) {
+Result<std::shared_ptr<BuildCache>> open_remote_cache(RemoteCacheOptions options) {
   CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(options.reference));
   using Layout = ServerReference::Layout;
   const bool over_http = reference.layout == Layout::https || reference.layout == Layout::s3;
@@ -237,7 +225,7 @@ Result<std::shared_ptr<Store>> open_remote_cache(RemoteCacheOptions options) {
         "name its writers' public keys in the policy: every writer of the cache could run code here"};
   if (options.files == nullptr) options.files = posix_file_system();
   CUBINET_TRY_ASSIGN(HttpPlace place, http_place(reference, options.files, options.credentials));
-  return std::shared_ptr<Store>(std::make_shared<RemoteCache>(std::move(options), std::move(place)));
+  return std::shared_ptr<BuildCache>(std::make_shared<RemoteCache>(std::move(options), std::move(place)));
 }
 
 }  // namespace cubinet

@@ -31,10 +31,11 @@ Result<std::shared_ptr<Store>> open_server(const ServerOptions& options) {
   return open_server_store(std::move(store));
 }
 
-Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options, const std::string& secret_key_file,
-                                          const std::string& secret_key_password) {
+Result<std::shared_ptr<BuildCache>> open_cache(const ServerOptions& options,
+                                               const std::string& secret_key_file,
+                                               const std::string& secret_key_password) {
   if (!options.mirrors.empty())
-    return Error{ErrorCode::invalid_argument, "a cache has no mirrors", "name several as several stores"};
+    return Error{ErrorCode::invalid_argument, "a cache has no mirrors", "name several as several caches"};
   RemoteCacheOptions cache;
   cache.reference = options.reference;
   cache.client = client_of(options);

@@ -15,7 +15,7 @@
 namespace cubinet {
 namespace {
 
-class ServerStore final : public Store {
+class ServerStore final : public Store, public RowTable {
  public:
   explicit ServerStore(ServerStoreOptions options)
       : options_(std::move(options)),
@@ -25,7 +25,10 @@ class ServerStore final : public Store {
                                                                .patience = options_.patience,
                                                                .rest = options_.rest,
                                                                .log = options_.log})),
-        description_{StoreKind::server, options_.reference.to_full_string(), false} {}
+        description_{.kind = "server",
+                     .place = options_.reference.to_full_string(),
+                     .source = KernelSource::server,
+                     .remote = true} {}
 
   ~ServerStore() override {
     if (fork_guard_.in_original_process()) note_uses();

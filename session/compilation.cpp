@@ -75,9 +75,8 @@ Result<SweptHeaders> sweep_headers(const SessionOptions& session, bool remove) {
 Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found) {
   if (found.source == KernelSource::registry) return true;
   for (const auto& store : runtime.stores()) {
-    if (store->description().kind != StoreKind::home || !store->description().writable) continue;
-    const auto home = std::dynamic_pointer_cast<WritableStore>(store);
-    if (home == nullptr) continue;
+    const auto home = std::dynamic_pointer_cast<Home>(store);
+    if (home == nullptr || !home->description().writable) continue;
     CUBINET_TRY(home->publish(found.cubin));  // an existing undamaged build is not changed
     return true;
   }

@@ -25,7 +25,7 @@ Result<DeviceChoice> choose_for_device(const SessionOptions& session, const Devi
   if (request.problems.empty()) return usable_on(request.device.capability, std::move(records));
   DeviceChoice choice{std::move(records)};
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, TemplateCatalog::builtin());
-  CUBINET_TRY_ASSIGN(const auto runtime, make_runtime(session, {store}, std::move(templates)));
+  CUBINET_TRY_ASSIGN(const auto runtime, make_runtime(session, {.stores = {store}}, std::move(templates)));
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, request.device));
   CubinRecords wanted;
   for (const auto& [text, problem] : request.problems) {

@@ -84,20 +84,40 @@ ServerOptions server_options(const SessionOptions& options, const std::string& r
   return server;
 }
 
-Result<std::shared_ptr<Store>> open_place(const SessionOptions& options, const BundlePlace& place,
-                                          const std::shared_ptr<Home>& home) {
-  if (!names_server(place.place)) {
-    CUBINET_TRY_ASSIGN(std::shared_ptr<Store> bundle, open_bundle_file(options, place.place));
-    return bundle;
-  }
+Result<std::shared_ptr<Store>> open_server_place(const SessionOptions& options, const BundlePlace& place,
+                                                 const std::shared_ptr<Home>& home) {
   ServerOptions server = server_options(options, place.place, home);
   server.mirrors = place.mirrors;
   CUBINET_TRY_ASSIGN(server.policy, policy_of_place(options, place.place));
   return open_server(server);
 }
 
-Result<std::shared_ptr<Store>> open_build_cache(const SessionOptions& options, const BuildCache& cache,
-                                                const std::shared_ptr<Home>& home) {
+Result<std::shared_ptr<Store>> open_file_place(const SessionOptions& options, const BundlePlace& place,
+                                               const std::shared_ptr<Home>& /*home*/) {
+  CUBINET_TRY_ASSIGN(std::shared_ptr<Store> bundle, open_bundle_file(options, place.place));
+  return bundle;
+}
+
+// A kind of store that a place of SessionOptions::bundles may name.
+struct PlaceKind {
+  bool (*is_named_by)(std::string_view place);
+  Result<std::shared_ptr<Store>> (*open)(const SessionOptions& options, const BundlePlace& place,
+                                         const std::shared_ptr<Home>& home);
+};
+
+// The first kind that a place names opens it. A file's name may be any text, so it is the last.
+constexpr PlaceKind kPlaceKinds[] = {{names_server, open_server_place},
+                                     {[](std::string_view) { return true; }, open_file_place}};
+
+Result<std::shared_ptr<Store>> open_place(const SessionOptions& options, const BundlePlace& place,
+                                          const std::shared_ptr<Home>& home) {
+  const auto* const kind = std::find_if(std::begin(kPlaceKinds), std::end(kPlaceKinds),
+                                        [&](const PlaceKind& each) { return each.is_named_by(place.place); });
+  return kind->open(options, place, home);
+}
+
+Result<std::shared_ptr<BuildCache>> open_build_cache(const SessionOptions& options, const CachePlace& cache,
+                                                     const std::shared_ptr<Home>& home) {
   ServerOptions server = server_options(options, cache.reference, home);
   CUBINET_TRY_ASSIGN(server.policy, policy_of_place(options, cache.reference));
   return open_cache(server, cache.secret_key_file, cache.secret_key_password);
@@ -133,8 +153,8 @@ Result<OpenedStores> open_stores(const SessionOptions& options) {
   for (const BundlePlace& place : options.bundles) {
     CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_place(options, place, opened.home));
   }
-  for (const BuildCache& cache : options.caches) {
-    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_build_cache(options, cache, opened.home));
+  for (const CachePlace& cache : options.caches) {
+    CUBINET_TRY_ASSIGN(opened.caches.emplace_back(), open_build_cache(options, cache, opened.home));
   }
   return opened;
 }
@@ -146,11 +166,11 @@ CompilerSearch compiler_search(const SessionOptions& options) {
   return search;
 }
 
-Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options,
-                                              std::vector<std::shared_ptr<Store>> stores,
+Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options, OpenedStores opened,
                                               TemplateCatalog catalog) {
   RuntimeOptions runtime;
-  runtime.stores = std::move(stores);
+  runtime.stores = std::move(opened.stores);
+  runtime.caches = std::move(opened.caches);
   runtime.templates = std::move(catalog);
   runtime.compile = options.compile;
   runtime.targets = options.targets;

@@ -239,7 +239,7 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   // every compiler.
   expansion.kernels = take_shard(std::move(expansion.kernels), options.shard);
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(session));
-  CUBINET_TRY_ASSIGN(const auto runtime, make_runtime(session, std::move(opened.stores), std::move(catalog)));
+  CUBINET_TRY_ASSIGN(const auto runtime, make_runtime(session, std::move(opened), std::move(catalog)));
   refuse_unknown_targets(*runtime, expansion);
   if (stops_at_refusals(options, expansion, result)) return result;
   CUBINET_TRY_ASSIGN(NeededBuilds needed, builds_needed(*runtime, options.request));

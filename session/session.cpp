@@ -9,9 +9,9 @@ namespace cubinet {
 Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, load_catalog(*posix_file_system(), options.template_files));
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
-  CUBINET_TRY_ASSIGN(auto runtime, make_runtime(options, std::move(opened.stores), std::move(catalog)));
-  return std::shared_ptr<Session>(
-      new Session(std::move(options), std::move(opened.home), std::move(runtime)));
+  auto home = opened.home;
+  CUBINET_TRY_ASSIGN(auto runtime, make_runtime(options, std::move(opened), std::move(catalog)));
+  return std::shared_ptr<Session>(new Session(std::move(options), std::move(home), std::move(runtime)));
 }
 
 Result<std::shared_ptr<const Device>> Session::device(int ordinal) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
@@ -30,10 +31,10 @@ std::shared_ptr<const CubinRecord> table_record_of(const KernelRow& row) {
   return std::make_shared<const CubinRecord>(std::move(record));
 }
 
-class TableStore final : public Store {
+class TableStore final : public Store, public RowTable {
  public:
   TableStore(std::string file, std::vector<KernelRow> rows)
-      : description_{StoreKind::imported, std::move(file), false} {
+      : description_{.kind = "imported", .place = std::move(file), .source = KernelSource::imported} {
     StoredRows stored;
     for (KernelRow& row : rows) {
       auto record = table_record_of(row);

@@ -157,7 +157,8 @@ Error not_kept(const KernelSpec& spec, ImageTarget target, Error reason) {
 Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
                                              const TemplateCatalog& catalog, const ResolvedKernel& kernel) {
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, kernel.options, {}, options.places));
-  if (runtime->stores().size() == 1 && options.output.empty()) return lost();  // only the memory
+  const bool memory_only = runtime->stores().size() == 1 && runtime->caches().empty();
+  if (memory_only && options.output.empty()) return lost();
   // The Runtime then knows the source of the specification.
   if (kernel.program) CUBINET_TRY(runtime->resolve(*kernel.program));
   std::vector<Outcome> outcomes(kernel.targets.size());

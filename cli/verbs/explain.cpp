@@ -173,9 +173,8 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
         {{"bundle", place}, {"trust", describe(*trust)}, {"fetched_bytes", store->fetched_bytes()}});
   }
   document["caches"] = nlohmann::json::array();
-  for (const auto& store : runtime->stores()) {
-    const std::string& place = store->description().place;
-    if (store->description().kind != StoreKind::cache) continue;
+  for (const auto& cache : runtime->caches()) {
+    const std::string& place = cache->place();
     const ExplainedBuild* choice = explanation.choice();
     const bool found = choice != nullptr && choice->place == place;
     // The cache is queried only if no store has a build, and only for the build that the compiler

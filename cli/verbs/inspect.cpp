@@ -77,12 +77,13 @@ Result<std::shared_ptr<const Bytes>> machine_code(const Cubin& cubin) {
 }
 
 Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOptions& options) {
-  CUBINET_TRY_ASSIGN(const auto stores, context.stores(options.places, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const OpenedStores opened,
+                     context.stores(options.places, HomeOptions::Access::read_only));
   RecordArguments filter;
   filter.kernels = {options.subject};
   std::vector<Subject> subjects;
   CubinRecords all;
-  for (const auto& store : stores) {
+  for (const auto& store : opened.stores) {
     CUBINET_TRY_ASSIGN(auto listed, store->list());
     CUBINET_TRY_ASSIGN(const auto records, select_records(filter, std::move(listed)));
     all.insert(all.end(), records.begin(), records.end());

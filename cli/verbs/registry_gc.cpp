@@ -37,8 +37,8 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
                                 const std::shared_ptr<Home>& home) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
   CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
-  CUBINET_TRY_ASSIGN(const auto runtime,
-                     context.runtime_to_ask({home}, std::move(catalog), {}, std::move(compiling)));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask({.stores = {home}}, std::move(catalog), {},
+                                                                std::move(compiling)));
   CUBINET_TRY(runtime->compiler());
   CUBINET_TRY_ASSIGN(const auto records, home->list());
   StaleTally tally;

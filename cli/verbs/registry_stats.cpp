@@ -27,9 +27,9 @@ struct DeviceUsage {
 
 Result<DeviceUsage> usage_of(const Context& context, std::shared_ptr<Store> home, ComputeCapability device) {
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
-  std::vector<std::shared_ptr<Store>> stores;
-  if (home != nullptr) stores.push_back(std::move(home));
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(templates)));
+  OpenedStores opened;
+  if (home != nullptr) opened.stores.push_back(std::move(home));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(opened), std::move(templates)));
   DeviceUsage result;
   CUBINET_TRY_ASSIGN(result.found, runtime->rows(device));
   KernelRows rows;

@@ -38,15 +38,15 @@ struct SelectOptions {
 Result<AttentionPlanner> planner_for(const Context& context, const SelectOptions& options,
                                      const DeviceFacts& device, const TargetPolicy& policy) {
   if (options.assume_all_kernels) return AttentionPlanner::over({}, device, options.device_name);
-  std::vector<std::shared_ptr<Store>> stores;
+  OpenedStores opened;
   if (options.table.empty()) {
-    CUBINET_TRY_ASSIGN(stores, context.stores(options.places, HomeOptions::Access::read_only));
+    CUBINET_TRY_ASSIGN(opened, context.stores(options.places, HomeOptions::Access::read_only));
   } else {
-    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_table(options.table, context.console().log_sink()));
+    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_table(options.table, context.console().log_sink()));
   }
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
   CUBINET_TRY_ASSIGN(const auto runtime,
-                     context.runtime_to_ask(std::move(stores), std::move(templates), policy));
+                     context.runtime_to_ask(std::move(opened), std::move(templates), policy));
   CUBINET_TRY_ASSIGN(const DeviceRows found, runtime->rows(device.capability));
   if (found.stale + found.foreign > 0) {
     context.console().message(

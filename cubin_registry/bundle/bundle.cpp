@@ -32,7 +32,7 @@ class PackedBundle final : public Bundle {
         policy_(std::move(policy)),
         signers_(std::move(signers)),
         log_(std::move(log)),
-        description_{StoreKind::bundle, pack_->source().place(), false} {}
+        description_{.kind = "bundle", .place = pack_->source().place(), .source = KernelSource::bundle} {}
 
   const StoreDescription& description() const override { return description_; }
   const BundleRoot& root() const override { return pack_->map().root; }
@@ -64,7 +64,7 @@ class PackedBundle final : public Bundle {
   Result<TuningTable> tuning() override {
     auto table = checked_tuning();
     if (table || table.error().code != ErrorCode::unsupported) return table;
-    log(log_, LogLevel::warning, "measurements passed over: " + table.error().to_line());
+    log(log_, LogLevel::warning, "measurements skipped: " + table.error().to_line());
     return TuningTable();
   }
   Result<TuningTable> checked_tuning() override {
@@ -77,7 +77,7 @@ class PackedBundle final : public Bundle {
     auto cubin = read(std::move(record));
     if (cubin) return *std::move(cubin);
     if (!is_damage(cubin.error().code)) return std::move(cubin).error();
-    pass_over(cubin.error());
+    log_skipped(cubin.error());
     return std::optional<Cubin>();
   }
   Result<Cubin> read(std::shared_ptr<const CubinRecord> record) const override;
@@ -93,8 +93,8 @@ class PackedBundle final : public Bundle {
                  "an open bundle belongs to the process that this one was forked from",
                  "open it in the child"};
   }
-  void pass_over(const Error& error) const {
-    log(log_, LogLevel::error, "bundle entry passed over: " + error.to_line());
+  void log_skipped(const Error& error) const {
+    log(log_, LogLevel::error, "bundle entry skipped: " + error.to_line());
   }
   // Appends the records of kernels with this hash. Logs and skips damaged ones.
   Result<void> collect(EntryFinder& finder, std::uint64_t kernel_hash, CubinRecords& found) const;
@@ -124,7 +124,7 @@ class PackedBundle final : public Bundle {
 
 Result<void> PackedBundle::skip_damage(const Result<void>& read) const {
   if (read || !is_damage(read.error().code)) return read;
-  pass_over(read.error());
+  log_skipped(read.error());
   return {};
 }
 
@@ -135,7 +135,7 @@ Result<void> PackedBundle::collect(EntryFinder& finder, std::uint64_t kernel_has
     if (entry) {
       found.push_back(std::move(entry->record));
     } else {
-      pass_over(entry.error());
+      log_skipped(entry.error());
     }
     return {};
   }));

@@ -91,7 +91,9 @@ class BundleImport {
 
   // The kernels are imported even if the store keeps no measurements.
   Result<void> import(const TuningTable& tuning) {
-    const auto added = store_.add_tuning(tuning);
+    RowTable* const table = row_table_of(store_);
+    if (table == nullptr) return {};
+    const auto added = table->add_tuning(tuning);
     if (added) report_.measurements = tuning.rows().size();
     return added || added.error().code == ErrorCode::unsupported ? Result<void>() : added;
   }

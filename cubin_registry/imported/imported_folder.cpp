@@ -20,7 +20,9 @@ constexpr std::size_t kRowsOfThread = 2048;  // some milliseconds: less work is 
 }  // namespace
 
 ImportedFolder::ImportedFolder(ImportedImages images, std::uint64_t number, ArtifactImport import)
-    : images_(std::move(images)), number_(number), description_{StoreKind::imported, import.folder, false} {
+    : images_(std::move(images)),
+      number_(number),
+      description_{.kind = "imported", .place = import.folder, .source = KernelSource::imported} {
   for (KernelRow& row : import.rows) {
     row.version = number;
     row.source = import.folder;
@@ -148,7 +150,7 @@ Result<std::optional<Cubin>> ImportedFolder::load(std::shared_ptr<const CubinRec
   if (image) return std::optional<Cubin>(Cubin{std::move(record), *std::move(image)});
   if (image.error().code != ErrorCode::not_found && !is_no_image(image.error()))
     return std::move(image).error();
-  log(images_.log, LogLevel::error, "imported cubin passed over: " + image.error().to_line());
+  log(images_.log, LogLevel::error, "imported cubin skipped: " + image.error().to_line());
   return std::optional<Cubin>();
 }
 

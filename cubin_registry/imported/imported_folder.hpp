@@ -5,6 +5,7 @@
 
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -26,7 +27,7 @@ struct ImportedImages {
 // A folder of published cubins as a store: its import file, held in memory. Its builds have one
 // function each. The import's number is their version, and the digest of their image is their
 // fingerprint. Immutable apart from the files; thread-safe.
-class ImportedFolder final : public Store {
+class ImportedFolder final : public Store, public RowTable {
  public:
   ImportedFolder(ImportedImages images, std::uint64_t number, ArtifactImport import);
 

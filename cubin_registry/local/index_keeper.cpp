@@ -66,8 +66,8 @@ Result<Index*> IndexKeeper::usable_index(Making making, const Turn& turn) {
   if (!why_none_.empty()) return Error{ErrorCode::not_found, why_none_};
   if (index_ != nullptr && !index_->moved()) return index_.get();
   index_.reset();
-  if (passed_over_ && std::chrono::steady_clock::now() < ask_again_) return *passed_over_;
-  passed_over_.reset();  // a new failure is skipped or repaired anew
+  if (failure_ && std::chrono::steady_clock::now() < ask_again_) return *failure_;
+  failure_.reset();  // a new failure is skipped or repaired anew
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
   const bool made_here = writable_ && making == Making::yes;
   if (!status && !made_here) return Error{ErrorCode::not_found, "there is no index"};
@@ -79,12 +79,12 @@ Result<Index*> IndexKeeper::usable_index(Making making, const Turn& turn) {
   return index_.get();
 }
 
-void IndexKeeper::pass_over(const Error& error) {
+void IndexKeeper::stop_using(const Error& error) {
   const Turn turn(mutex_);
   index_.reset();
-  passed_over_ = error;
+  failure_ = error;
   ask_again_ = std::chrono::steady_clock::now() + kPause;
-  const LogLevel level = std::exchange(told_, true) ? LogLevel::debug : LogLevel::warning;
+  const LogLevel level = std::exchange(logged_, true) ? LogLevel::debug : LogLevel::warning;
   log(store_.log_sink(), level, "the index is not used, the record files are: " + error.to_line());
 }
 
@@ -99,7 +99,7 @@ bool IndexKeeper::make(const Error& error, StoreLock& lock) {
   lock.release();
   // A damaged one is replaced at the next call.
   if (made || made.error().code == ErrorCode::corruption) return true;
-  pass_over(made.error());
+  stop_using(made.error());
   return false;
 }
 
@@ -107,17 +107,17 @@ bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lo
   if (error.code == ErrorCode::not_found) return false;
   {
     const std::lock_guard guard(mutex_);
-    if (passed_over_) return false;
+    if (failure_) return false;
   }
   if (error.code != ErrorCode::corruption || !writable_) {
-    pass_over(error);
+    stop_using(error);
     return false;
   }
   const bool was_shared = lock.held() && !lock.exclusive();
   const bool was_free = !lock.held();
   auto replaced = lock.exclude();
   if (replaced) replaced = replace_damaged(error, generation);
-  if (!replaced) pass_over(replaced.error().code == ErrorCode::busy ? error : replaced.error());
+  if (!replaced) stop_using(replaced.error().code == ErrorCode::busy ? error : replaced.error());
   if (was_free) lock.release();
   // Readers and publishers continue in any case: without the lock, only a race with a removal is
   // possible.
@@ -160,7 +160,7 @@ Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
   if (!why_none_.empty()) return {};
   const Turn turn(mutex_);
   index_.reset();
-  passed_over_.reset();  // the new state decides
+  failure_.reset();  // the new state decides
   const auto there = usable_index(Making::no, turn);
   if (!there && there.error().code == ErrorCode::unsupported) return there.error();
   index_.reset();

@@ -85,17 +85,17 @@ class IndexKeeper {
   bool recover(const Error& error, unsigned generation, StoreLock& lock);
   // Returns the reason why there is no usable index afterwards.
   Result<void> replace_damaged(const Error& error, unsigned generation);
-  void pass_over(const Error& error);
+  void stop_using(const Error& error);
 
   FileStore& store_;
   bool writable_;
   std::string why_none_;
   std::mutex mutex_;
   std::unique_ptr<Index> index_;
-  unsigned generation_ = 0;           // number of opened indexes
-  std::optional<Error> passed_over_;  // the reason while the index is skipped
+  unsigned generation_ = 0;       // number of opened indexes
+  std::optional<Error> failure_;  // the reason while the index is skipped
   std::chrono::steady_clock::time_point ask_again_{};
-  bool told_ = false;
+  bool logged_ = false;
 };
 
 template <class Ask>

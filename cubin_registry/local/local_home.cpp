@@ -51,8 +51,11 @@ LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink l
       imports_(store_, index_, access_),
       downloads_(store_, access_),
       preferred_(store_),
-      description_{StoreKind::home, store_.home().root().native(), home.writable,
-                   std::move(home.why_read_only)} {}
+      description_{.kind = "home",
+                   .place = store_.home().root().native(),
+                   .source = KernelSource::registry,
+                   .writable = home.writable,
+                   .why_read_only = std::move(home.why_read_only)} {}
 
 LocalHome::~LocalHome() {
   if (!access_.in_original_process()) index_.abandon();
@@ -89,7 +92,7 @@ Result<CubinRecords> LocalHome::builds_of(const KernelId& kernel) {
   // A kernel that was built here or bundled is in no import, so an unreadable import must not hide
   // it.
   if (with || records.empty()) return with;
-  log(store_.log_sink(), LogLevel::warning, "imports passed over: " + with.error().to_line());
+  log(store_.log_sink(), LogLevel::warning, "imports skipped: " + with.error().to_line());
   return records;
 }
 
@@ -199,7 +202,7 @@ Result<std::optional<Cubin>> LocalHome::verified_build(std::shared_ptr<const Cub
   if (image.error().code != ErrorCode::not_found && !is_no_image(image.error()))
     return std::move(image).error();
   if (!access_.writable()) {
-    log(store_.log_sink(), LogLevel::error, "entry passed over: " + image.error().to_line());
+    log(store_.log_sink(), LogLevel::error, "entry skipped: " + image.error().to_line());
     return std::optional<Cubin>();
   }
   if (image.error().code == ErrorCode::not_found) {
@@ -281,7 +284,7 @@ Result<TuningTable> LocalHome::tuning() {
   CUBINET_TRY(check_process());
   auto kept = checked_tuning();
   if (kept) return kept;
-  log(store_.log_sink(), LogLevel::warning, "measurements passed over: " + kept.error().to_line());
+  log(store_.log_sink(), LogLevel::warning, "measurements skipped: " + kept.error().to_line());
   return TuningTable();
 }
 

@@ -107,7 +107,7 @@ Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
       if (!import) {
         if (import.error().code == ErrorCode::not_found) continue;
         if (is_unknown(import)) return std::move(import).error();
-        log(store_.log_sink(), LogLevel::warning, "import passed over: " + import.error().to_line());
+        log(store_.log_sink(), LogLevel::warning, "import skipped: " + import.error().to_line());
         continue;
       }
       entry.folder = std::make_shared<ImportedFolder>(images(), *number, *std::move(import));

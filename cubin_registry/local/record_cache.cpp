@@ -66,7 +66,7 @@ Result<bool> RecordCache::read(Folder& folder, const std::string& name) {
   const Error& error = record.error();
   if (error.code == ErrorCode::not_found) return false;  // removed since it was listed
   if (!names_nothing(error) && error.code != ErrorCode::unsupported) return error;
-  log(store_.log_sink(), LogLevel::warning, "record passed over: " + error.to_line());
+  log(store_.log_sink(), LogLevel::warning, "record skipped: " + error.to_line());
   return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/cubin_registry/record_lists.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ auto place_in_list(const CubinRecord& record, const KernelSpec& spec) {
       spec.maker, spec.name, record.identity.key(), record.kind, record.fingerprint);
 }
 
-class MemoryStore final : public WritableStore {
+class MemoryStore final : public WritableStore, public RowTable {
  public:
   const StoreDescription& description() const override { return description_; }
 
@@ -70,7 +71,7 @@ class MemoryStore final : public WritableStore {
   Result<CubinRecords> select(const Wanted& wanted);
   std::vector<Entry>::iterator position_of(const CubinRecord& record);
 
-  const StoreDescription description_{StoreKind::memory, {}, true};
+  const StoreDescription description_{.kind = "memory", .source = KernelSource::memory, .writable = true};
   const ForkGuard fork_guard_;
   std::mutex mutex_;
   std::vector<Entry> entries_;              // in the order of list(); a process has few of them

@@ -3,29 +3,24 @@
 
 namespace cubinet {
 
-Result<void> WritableStore::add_tuning(const TuningTable& /*table*/) {
-  return Error{
-      ErrorCode::unsupported,
-      std::string(to_string(description().kind)) + " '" + description().place + "' keeps no measurements",
-      "keep them in a home"};
-}
-
-std::string_view to_string(StoreKind kind) {
-  switch (kind) {
-    case StoreKind::memory:
+std::string_view to_string(KernelSource source) {
+  switch (source) {
+    case KernelSource::process:
+      return "process";
+    case KernelSource::memory:
       return "memory";
-    case StoreKind::home:
-      return "home";
-    case StoreKind::bundle:
+    case KernelSource::registry:
+      return "registry";
+    case KernelSource::bundle:
       return "bundle";
-    case StoreKind::imported:
+    case KernelSource::compiled:
+      return "compiled";
+    case KernelSource::imported:
       return "imported";
-    case StoreKind::server:
-      return "server";
-    case StoreKind::cache:
-      return "cache";
+    case KernelSource::server:
+      break;
   }
-  return "memory";
+  return "server";
 }
 
 std::string_view to_string(StoreFinding::Kind kind) {

@@ -5,6 +5,7 @@
 #include <cubinet/attention/tuning.hpp>
 #include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/stopwatch.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/session/attention_json.hpp>
 #include <cubinet/session/error_place.hpp>
 #include <cubinet/session/json.hpp>
@@ -158,7 +159,9 @@ Result<Measurements> list_measurements(const Session& session, const std::string
     CUBINET_TRY_ASSIGN(measurements.table, read_tuning_file(*posix_file_system(), table_file, false));
   } else {
     for (const auto& store : session.runtime().stores()) {
-      CUBINET_TRY_ASSIGN(const TuningTable held, store->checked_tuning());
+      RowTable* const table = row_table_of(*store);
+      if (table == nullptr) continue;
+      CUBINET_TRY_ASSIGN(const TuningTable held, table->checked_tuning());
       measurements.table.merge(held);
     }
   }

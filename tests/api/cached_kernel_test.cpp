@@ -101,7 +101,7 @@ TEST_CASE("an image that a bundle holds is not kept once more, and one that nobo
   REQUIRE(spec);
   const auto builds = builds_of_user_image(*spec, image);
   REQUIRE(builds);
-  auto bundle = std::make_shared<test::ShelfStore>(StoreKind::bundle, "/b.bundle", false);
+  auto bundle = std::make_shared<test::ShelfStore>(KernelSource::bundle, "/b.bundle", false);
   bundle->put(builds->front());
   auto home = std::make_shared<test::ShelfStore>();
   TemplateCatalog templates = *TemplateCatalog::builtin();

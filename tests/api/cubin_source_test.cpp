@@ -140,7 +140,7 @@ TEST_CASE("of nodes that share a cache one compiles, and the others keep what it
   const auto cache = std::make_shared<ShelfCache>();
   const auto node = [&](const std::string& name) {
     RuntimeOptions options = runtime_options(folder / name);
-    options.stores.push_back(cache);
+    options.caches.push_back(cache);
     return make_runtime(std::move(options));
   };
   const auto first = node("first");
@@ -165,7 +165,7 @@ TEST_CASE("a node that never compiles takes from the cache what would be made, a
   const auto cache = std::make_shared<ShelfCache>();
   const auto node = [&](const std::string& name, CompilePolicy compile) {
     RuntimeOptions options = runtime_options(folder / name);
-    options.stores.push_back(cache);
+    options.caches.push_back(cache);
     options.compile = compile;
     return make_runtime(std::move(options));
   };
@@ -180,7 +180,7 @@ TEST_CASE("a node that never compiles takes from the cache what would be made, a
   CHECK(source_of(*strict, scale_spec(), kSpecific) == KernelSource::registry);
   CHECK(strict->counters().compiled == 0);
 
-  Library library({cache}, {});
+  Library library({}, {}, {cache});
   Environment environment(compiler_search(), {}, {});
   CubinSource source(library, environment, CompilePolicy::never, {}, {});
   const CachedKernel kernel = scale_kernel();
@@ -192,7 +192,7 @@ TEST_CASE("a node that never compiles takes from the cache what would be made, a
   REQUIRE_FALSE(other);
   CHECK(other.error().code == ErrorCode::not_found);
   CHECK(other.error().message.find("compiling is switched off; no build of it by ") != std::string::npos);
-  CHECK(other.error().message.find(cache->description().place) != std::string::npos);
+  CHECK(other.error().message.find(cache->place()) != std::string::npos);
 }
 
 TEST_CASE("where there is no registry those who waited for a build have it from memory") {

@@ -20,7 +20,7 @@ ShelfBuild gemm_build(std::string_view pin, SmTarget target = {9, 0, TargetKind:
 }
 
 struct Shelf {
-  std::shared_ptr<ShelfStore> store = std::make_shared<ShelfStore>(StoreKind::bundle, "/x.bundle", false);
+  std::shared_ptr<ShelfStore> store = std::make_shared<ShelfStore>(KernelSource::bundle, "/x.bundle", false);
   Library library{{store}, {}};
   TemplateCatalog templates;
 

@@ -26,15 +26,10 @@ struct Explainer {
   CubinSource source;
 
   explicit Explainer(TargetPolicy policy = {}, CompilePolicy compile = CompilePolicy::on_miss,
-                     std::vector<std::shared_ptr<Store>> more = {})
-      : library(with(shelf, std::move(more)), {}),
+                     std::vector<std::shared_ptr<BuildCache>> caches = {})
+      : library({shelf}, {}, std::move(caches)),
         source(library, environment, compile, std::move(policy), {}) {}
 
-  static std::vector<std::shared_ptr<Store>> with(std::shared_ptr<Store> first,
-                                                  std::vector<std::shared_ptr<Store>> more) {
-    more.insert(more.begin(), std::move(first));
-    return more;
-  }
   void put(SmTarget target, KernelSpec spec = complete_spec(), std::string word = "today") {
     shelf->put(ShelfBuild{std::move(spec), target, std::move(word)}.make());
   }
@@ -74,13 +69,13 @@ TEST_CASE("what a cache has of the build that would be made is explained, also w
     CHECK(without.choice() == nullptr);
     CHECK(without.would_compile.has_value() == (policy == CompilePolicy::on_miss));
     if (policy == CompilePolicy::never)
-      CHECK(without.cannot_compile->message.find(cache->description().place) != std::string::npos);
+      CHECK(without.cannot_compile->message.find(cache->place()) != std::string::npos);
     CHECK(cache->asked == 1);
     cache->candidates.push_back(ShelfBuild{complete_spec(), kSpecific90}.make());
     const auto found = explainer.explain();
     REQUIRE(found.choice() != nullptr);
     CHECK(found.choice()->source == KernelSource::server);
-    CHECK(found.choice()->place == cache->description().place);
+    CHECK(found.choice()->place == cache->place());
     CHECK_FALSE(found.would_compile.has_value());
     CHECK(explainer.compiler->compilations == 0);
     // A local build has precedence, so the cache is not asked.

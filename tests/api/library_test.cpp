@@ -29,7 +29,7 @@ KernelId kernel() {
 
 TEST_CASE("what the stores hold of a kernel is handed to the judge, memory first") {
   const auto home = std::make_shared<ShelfStore>();
-  const auto bundle = std::make_shared<ShelfStore>(StoreKind::bundle, "/x.bundle", false);
+  const auto bundle = std::make_shared<ShelfStore>(KernelSource::bundle, "/x.bundle", false);
   const ShelfBuild today;
   ShelfBuild shipped;
   shipped.word = "elsewhere";
@@ -37,7 +37,7 @@ TEST_CASE("what the stores hold of a kernel is handed to the judge, memory first
   bundle->put(shipped.make());
   Library library({home, bundle}, {});
   CHECK(library.stores().size() == 3);
-  CHECK(library.stores().front()->description().kind == StoreKind::memory);
+  CHECK(library.stores().front()->description().kind == "memory");
   auto found = library.choose(library.candidates(kernel()), build_request_of("today"));
   CHECK(digest_of(found) == digest_of(shipped));
   CHECK(found->source == KernelSource::bundle);
@@ -51,7 +51,7 @@ TEST_CASE("what the stores hold of a kernel is handed to the judge, memory first
 
 TEST_CASE("of each store it is counted how often it was asked, had something, and was used") {
   const auto home = std::make_shared<ShelfStore>();
-  const auto bundle = std::make_shared<ShelfStore>(StoreKind::bundle, "/x.bundle", false);
+  const auto bundle = std::make_shared<ShelfStore>(KernelSource::bundle, "/x.bundle", false);
   ShelfBuild stale;
   stale.word = "elsewhere";
   home->put(stale.make());
@@ -73,8 +73,8 @@ TEST_CASE("of each store it is counted how often it was asked, had something, an
 }
 
 TEST_CASE("the order in which bundles are given does not matter, the newest goes first") {
-  const auto older = std::make_shared<ShelfStore>(StoreKind::bundle, "/a", false);
-  const auto newer = std::make_shared<ShelfStore>(StoreKind::bundle, "/b", false);
+  const auto older = std::make_shared<ShelfStore>(KernelSource::bundle, "/a", false);
+  const auto newer = std::make_shared<ShelfStore>(KernelSource::bundle, "/b", false);
   ShelfBuild build{.word = "a", .origin = CubinOrigin::bundle, .version = 1};
   older->put(build.make());
   build.word = "b";
@@ -88,7 +88,7 @@ TEST_CASE("the order in which bundles are given does not matter, the newest goes
         digest_of(build));
 }
 
-TEST_CASE("what is damaged or gone is passed over for the next best, and damage is told") {
+TEST_CASE("what is damaged or gone is skipped for the next best, and damage is logged") {
   std::string said;
   const auto shelf = std::make_shared<ShelfStore>();
   Library library({shelf}, [&](LogLevel, std::string_view line) { said += line; });
@@ -110,7 +110,7 @@ TEST_CASE("what is damaged or gone is passed over for the next best, and damage 
   CHECK(chosen() == "none");
 }
 
-TEST_CASE("what was refused is passed over wherever it lies, the same bytes under a better record are not") {
+TEST_CASE("what was refused is skipped wherever it lies, the same bytes under a better record are not") {
   const auto shelf = std::make_shared<ShelfStore>();
   const auto other = std::make_shared<ShelfStore>();
   const ShelfBuild build{.origin = CubinOrigin::bundle, .version = 1};
@@ -134,7 +134,7 @@ TEST_CASE("what was refused is passed over wherever it lies, the same bytes unde
 
 TEST_CASE("a build is kept in the first store that takes it, else in memory, which is said once") {
   int warnings = 0;
-  const auto reader = std::make_shared<ShelfStore>(StoreKind::home, "/site", false);
+  const auto reader = std::make_shared<ShelfStore>(KernelSource::registry, "/site", false);
   const auto first = std::make_shared<ShelfStore>();
   const auto second = std::make_shared<ShelfStore>();
   Library library({reader, first, second},
@@ -159,7 +159,7 @@ TEST_CASE("a build is kept in the first store that takes it, else in memory, whi
 
 TEST_CASE("a home that cannot be written is warned of once with the reason, when a build is not kept") {
   std::vector<std::string> warnings;
-  const auto home = std::make_shared<ShelfStore>(StoreKind::home, "/shelf", false);
+  const auto home = std::make_shared<ShelfStore>(KernelSource::registry, "/shelf", false);
   home->describe_read_only("the home '/shelf' cannot be written: Read-only file system");
   Library library({home}, [&](LogLevel level, std::string_view line) {
     if (level == LogLevel::warning) warnings.emplace_back(line);
@@ -202,7 +202,7 @@ TEST_CASE("without a store a build is kept in memory, where only one that is cur
 
 TEST_CASE("a server that is out stops nothing that stands without it, and is told once until it answers") {
   int warnings = 0;
-  const auto server = std::make_shared<ShelfStore>(StoreKind::server, "oci://host/kernels:stable", false);
+  const auto server = std::make_shared<ShelfStore>(KernelSource::server, "oci://host/kernels:stable", false);
   const auto home = std::make_shared<ShelfStore>();
   const ShelfBuild build{.has_row = true};
   home->put(build.make());
@@ -230,8 +230,8 @@ TEST_CASE("a server that is out stops nothing that stands without it, and is tol
 TEST_CASE("a cache is asked for one build alone, counted, and told once while it does not answer") {
   int warnings = 0;
   const auto cache = std::make_shared<ShelfCache>();
-  Library library({cache},
-                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+  Library library(
+      {}, [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; }, {cache});
   const Cubin build = ShelfBuild().make();
   const auto ask = [&] {
     return library.find_build(build.record->identity, build.record->kind, build.record->fingerprint);
@@ -249,8 +249,9 @@ TEST_CASE("a cache is asked for one build alone, counted, and told once while it
     CHECK(library.candidates(kernel()).records.empty());
   }
   CHECK(library.all());
-  CHECK(cache->questions == 0);
+  CHECK(cache->asked == 5);
   CHECK(warnings == 1);
+  REQUIRE(library.uses().size() == 2);
   const StoreUses uses = library.uses().back();
   CHECK(uses.asked == 5);
   CHECK(uses.found == 1);
@@ -282,7 +283,7 @@ TEST_CASE("a store that does not answer is told and stops no request, but a list
 
 TEST_CASE("measurements are those of all stores, and one that does not answer is told") {
   const auto home = std::make_shared<ShelfStore>();
-  const auto bundle = std::make_shared<ShelfStore>(StoreKind::bundle, "/b.bundle", false);
+  const auto bundle = std::make_shared<ShelfStore>(KernelSource::bundle, "/b.bundle", false);
   ok(home->add_tuning(table_of(measured_row(64))));
   TuningTable newer = table_of(measured_row(64, 1'900'000'000));
   newer.add(measured_row(1));
@@ -292,12 +293,54 @@ TEST_CASE("measurements are those of all stores, and one that does not answer is
   CHECK(library.tuning() == newer);
   bundle->silent = true;
   CHECK(library.tuning() == table_of(measured_row(64)));
-  CHECK(said.find("/b.bundle passed over") != std::string::npos);
+  CHECK(said.find("/b.bundle skipped") != std::string::npos);
+}
+
+// A store of a kind that the library does not know: it implements Store alone.
+class TapeStore final : public Store {
+ public:
+  const StoreDescription& description() const override { return description_; }
+  Result<CubinRecords> find(const KernelId&) override { return list(); }
+  Result<CubinRecords> find_key(KernelKey) override { return list(); }
+  Result<CubinRecords> find_function(std::string_view) override { return list(); }
+  Result<CubinRecords> list() override {
+    if (ejected) return Error{ErrorCode::unavailable, "no tape"};
+    return CubinRecords{build.record};
+  }
+  Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord>) override {
+    return std::optional(build);
+  }
+
+  Cubin build = ShelfBuild{.has_row = true}.make();
+  bool ejected = false;
+
+ private:
+  StoreDescription description_{
+      .kind = "tape", .place = "/dev/tape", .source = KernelSource::bundle, .remote = true};
+};
+
+TEST_CASE("a store of a new kind needs nothing but itself, and its kind is only printed") {
+  std::string said;
+  const auto tape = std::make_shared<TapeStore>();
+  Library library({tape}, [&](LogLevel, std::string_view line) { said += line; });
+  const auto found = library.choose(library.candidates(kernel()), build_request_of("today"));
+  REQUIRE(found);
+  CHECK(found->source == KernelSource::bundle);
+  CHECK(library.all()->records.size() == 1);
+  // It has no row table.
+  REQUIRE(library.rows()->size() == 2);
+  CHECK(library.rows()->back()->empty());
+  CHECK(library.tuning().empty());
+  CHECK(said.empty());
+  tape->ejected = true;
+  CHECK(library.candidates(kernel()).records.empty());
+  CHECK(library.all()->records.empty());
+  CHECK(said.find("tape /dev/tape skipped: ") == 0);
 }
 
 TEST_CASE("where a build lies tells its source, and an import is one wherever it lies") {
-  Library library({std::make_shared<ShelfStore>(), std::make_shared<ShelfStore>(StoreKind::bundle),
-                   std::make_shared<ShelfStore>(StoreKind::imported)},
+  Library library({std::make_shared<ShelfStore>(), std::make_shared<ShelfStore>(KernelSource::bundle),
+                   std::make_shared<ShelfStore>(KernelSource::imported)},
                   {});
   CubinRecord record;
   CHECK(library.source_of(record, 0) == KernelSource::memory);

@@ -40,9 +40,10 @@ KernelSpec published_kernel(const char* pin) {
 }
 
 // A store whose contents change between queries.
-class RandomStore final : public Store {
+class RandomStore final : public Store, public RowTable {
  public:
-  explicit RandomStore(StoreKind kind) : description_{kind, "/random", false} {}
+  explicit RandomStore(KernelSource source)
+      : description_{.kind = "random", .place = "/random", .source = source} {}
 
   void fill(std::vector<Cubin> cubins) {
     cubins_ = std::move(cubins);
@@ -194,8 +195,8 @@ TEST_CASE("requests, explanations, rows and gc name one build over random conten
   const TemplateCatalog with_template = row_catalog();
   const TemplateCatalog without_template;
   std::vector<std::shared_ptr<RandomStore>> stores;
-  for (const StoreKind kind : {StoreKind::home, StoreKind::bundle, StoreKind::home})
-    stores.push_back(std::make_shared<RandomStore>(kind));
+  for (const KernelSource source : {KernelSource::registry, KernelSource::bundle, KernelSource::registry})
+    stores.push_back(std::make_shared<RandomStore>(source));
   std::vector<std::unique_ptr<World>> worlds;
   for (const TargetPolicy& policy : all_policies()) {
     for (const bool has_compiler : {true, false}) {

@@ -214,7 +214,7 @@ TEST_CASE("an observer may ask the runtime for the kernel that it hears of") {
   CHECK(answers == 1);
 }
 
-TEST_CASE("a bundle whose record lies about its image is passed over, and the kernel built anew") {
+TEST_CASE("a bundle whose record lies about its image is skipped, and the kernel built anew") {
   const TempDir home;
   Journal journal;
   const auto builder = make_runtime(device_options(home / "builder"));
@@ -226,7 +226,7 @@ TEST_CASE("a bundle whose record lies about its image is passed over, and the ke
   REQUIRE(runtime->function(scale_spec(), 0));
   REQUIRE(journal.events.size() == 1);
   CHECK(journal.events[0].source == KernelSource::compiled);
-  CHECK(journal.said("bundle build passed over"));
+  CHECK(journal.said("bundle build skipped"));
 }
 
 TEST_CASE("under compile never the next bundle is tried where one lies") {
@@ -255,7 +255,7 @@ TEST_CASE("a store that a program adds takes part in requests, explanations and 
   KernelRow row;
   row.implementation = "scale";
   record.row = encode_row(row);
-  const auto shelf = std::make_shared<ShelfStore>(StoreKind::bundle, "/a/place/of/my/own", false);
+  const auto shelf = std::make_shared<ShelfStore>(KernelSource::bundle, "/a/place/of/my/own", false);
   shelf->put({std::make_shared<const CubinRecord>(record), (*built)->cubin.image});
   Journal journal;
   auto options = device_options(home / "h", &journal);

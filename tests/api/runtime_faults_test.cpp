@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE("an image that the driver refuses is passed over, and the kernel built anew") {
+TEST_CASE("an image that the driver refuses is skipped, and the kernel built anew") {
   const TempDir home;
   const Stub stub;
   if (stub.missing()) return;
@@ -25,7 +25,7 @@ TEST_CASE("an image that the driver refuses is passed over, and the kernel built
     REQUIRE_MESSAGE(function, function.error().to_line());
     REQUIRE(journal.events.size() == 1);
     CHECK(journal.events[0].source == KernelSource::compiled);
-    CHECK(journal.said("bundle build passed over"));
+    CHECK(journal.said("bundle build skipped"));
   }
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("a failure of the driver itself is no reason to try another build") {
   const auto function = runtime->function(scale_spec(), 0);
   REQUIRE_FALSE(function);
   CHECK(function.error().code == ErrorCode::driver);
-  CHECK_FALSE(journal.said("passed over"));
+  CHECK_FALSE(journal.said("skipped"));
   CHECK(stub.calls("cuLibraryLoadData") == 1);
   CHECK(runtime->function(scale_spec(), 0));
 }

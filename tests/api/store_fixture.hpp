@@ -16,10 +16,15 @@ namespace cubinet::test {
 
 // A store of the tests, as a program may add one from outside. It keeps builds in memory, describes
 // itself as configured, and fails if configured to.
-class ShelfStore : public WritableStore {
+class ShelfStore final : public WritableStore, public RowTable {
  public:
-  explicit ShelfStore(StoreKind kind = StoreKind::home, std::string place = "/shelf", bool writable = true)
-      : description_{kind, std::move(place), writable} {}
+  explicit ShelfStore(KernelSource source = KernelSource::registry, std::string place = "/shelf",
+                      bool writable = true)
+      : description_{.kind = "shelf",
+                     .place = std::move(place),
+                     .source = source,
+                     .writable = writable,
+                     .remote = source == KernelSource::server} {}
 
   // Describes a home that was opened for writing and cannot be written.
   void describe_read_only(std::string reason) { description_.why_read_only = std::move(reason); }
@@ -42,10 +47,14 @@ class ShelfStore : public WritableStore {
   Result<CubinRecords> list() override { return silent ? Result<CubinRecords>(silence()) : kept_->list(); }
   Result<std::shared_ptr<const StoredRows>> rows() override {
     if (silent) return silence();
-    return kept_->rows();
+    return row_table_of(*kept_)->rows();
   }
-  Result<TuningTable> tuning() override { return silent ? Result<TuningTable>(silence()) : kept_->tuning(); }
-  Result<void> add_tuning(const TuningTable& table) override { return kept_->add_tuning(table); }
+  Result<TuningTable> tuning() override {
+    return silent ? Result<TuningTable>(silence()) : row_table_of(*kept_)->tuning();
+  }
+  Result<void> add_tuning(const TuningTable& table) override {
+    return row_table_of(*kept_)->add_tuning(table);
+  }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override {
     if (lost.contains(record->digest)) return std::optional<Cubin>();
     if (damaged.contains(record->digest)) return Error{ErrorCode::corruption, "damaged on the shelf"};
@@ -74,8 +83,7 @@ class ShelfStore : public WritableStore {
 
  private:
   Error silence() const {
-    const bool is_server = description_.kind == StoreKind::server;
-    return Error{is_server ? ErrorCode::unavailable : ErrorCode::io, "the shelf does not answer"};
+    return Error{description_.remote ? ErrorCode::unavailable : ErrorCode::io, "the shelf does not answer"};
   }
 
   StoreDescription description_;
@@ -83,9 +91,9 @@ class ShelfStore : public WritableStore {
 };
 
 // A build cache that records the builds it is asked for and receives.
-class ShelfCache final : public ShelfStore {
+class ShelfCache final : public BuildCache {
  public:
-  ShelfCache() : ShelfStore(StoreKind::cache, "https://host/cache", false) {}
+  const std::string& place() const override { return place_; }
   Result<std::optional<Cubin>> find_build(const KernelIdentity& identity, ImageKind kind,
                                           const BuildFingerprint& fingerprint) override {
     ++asked;
@@ -99,8 +107,12 @@ class ShelfCache final : public ShelfStore {
   }
   void share(const Cubin& cubin) override { candidates.push_back(cubin); }
 
+  bool silent = false;  // if true, answers no query
   int asked = 0;
   std::vector<Cubin> candidates;
+
+ private:
+  std::string place_ = "https://host/cache";
 };
 
 // A build that differs from others in its word and in the other fields that decide between builds.

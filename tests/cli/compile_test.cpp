@@ -122,7 +122,7 @@ TEST_CASE("one node compiles and another takes that from the cache, if it lists 
           R"("]}})");
   const auto refused = build_on(stranger, {"--policy", stranger.path("policy.json")});
   CHECK(refused.json()["results"][0]["source"] == "compiled");
-  CHECK(contains(refused.err, "passed over"));
+  CHECK(contains(refused.err, "skipped"));
   const std::size_t asked = nginx->access_log().size();
   std::filesystem::remove_all(stranger.home());
   CHECK(build_on(stranger, {"--policy", stranger.path("policy.json"), "--offline"}).status == 0);

@@ -89,7 +89,7 @@ TEST_CASE("a bundle answers for its kernels by key, by function and as a list") 
   CHECK(listed[0]->identity.key() < listed[1]->identity.key());
   CHECK(listed[1]->identity.key() < listed[2]->identity.key());
   CHECK((*bundle->rows())->empty());
-  CHECK(bundle->description().kind == StoreKind::bundle);
+  CHECK(bundle->description().kind == "bundle");
   CHECK(bundle->description().place == fixture.path);
 }
 

@@ -24,7 +24,7 @@ struct FolderFixture {
 
 TEST_CASE("the builds of an imported folder are what its rows and functions say") {
   FolderFixture fixture;
-  CHECK(fixture.folder.description().kind == StoreKind::imported);
+  CHECK(fixture.folder.description().kind == "imported");
   CHECK(fixture.folder.description().place == fixture.published.path);
   const auto rows = *fixture.folder.rows();
   REQUIRE(rows->size() == 2);

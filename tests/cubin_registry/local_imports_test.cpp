@@ -201,11 +201,11 @@ TEST_CASE("an import that cannot be read fails a list, and takes no build away t
   write_file(fixture.home / "imports", Bytes(1));  // no folder: it cannot be listed
   CHECK(fresh->find(cubin_of(1).record->identity.kernel())->size() == 1);
   CHECK(fresh->find(cubin_of(2).record->identity.kernel())->empty());  // a template's is in no import
-  CHECK(fixture.log.count("imports passed over") == 0);
+  CHECK(fixture.log.count("imports skipped") == 0);
   CHECK(fresh->find(bundled.kernel())->size() == 1);
   CHECK_FALSE(fresh->find(identify(folder.content.rows[1]).kernel()));
   CHECK_FALSE(fresh->list());
-  CHECK(fixture.log.count("imports passed over") == 1);
+  CHECK(fixture.log.count("imports skipped") == 1);
 }
 
 TEST_CASE("an image that a build and an import share goes with the last of them") {
@@ -256,7 +256,7 @@ TEST_CASE("a damaged or missing file is never served, and another import of it i
   damaged[40] ^= std::byte{1};
   write_file(first.path / "sub/kernel_0.cubin", damaged);
   CHECK(serves(*registry, "kernel_0", digest));
-  CHECK(fixture.log.count("imported cubin passed over") == 1);
+  CHECK(fixture.log.count("imported cubin skipped") == 1);
   REQUIRE(registry->imports().remove(1));
   CHECK_FALSE(serves(*registry, "kernel_0", digest));
   fs::remove(first.path / "sub/kernel_0.cubin");

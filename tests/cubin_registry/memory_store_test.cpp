@@ -2,6 +2,7 @@
 #include "support/fake_cubin.hpp"
 #include "support/ok.hpp"
 
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
@@ -30,7 +31,8 @@ Cubin with(const Cubin& cubin, CubinOrigin origin, std::uint64_t version) {
 
 TEST_CASE("memory gives back what was published, by kernel, key and function") {
   const auto store = make_memory_store();
-  CHECK(store->description().kind == StoreKind::memory);
+  CHECK(store->description().kind == "memory");
+  CHECK(store->description().source == KernelSource::memory);
   CHECK(store->description().writable);
   const Cubin specific = kept_cubin(1);
   const Cubin baseline = kept_cubin(1, "build", {9, 0, TargetKind::baseline});
@@ -79,6 +81,7 @@ TEST_CASE("a record that is not of its image is not kept in memory") {
 
 TEST_CASE("the rows of memory are one object until something changes") {
   const auto store = make_memory_store();
+  RowTable& table = *row_table_of(*store);
   Cubin cubin = kept_cubin(1);
   CubinRecord record = *cubin.record;
   KernelRow row;
@@ -87,13 +90,13 @@ TEST_CASE("the rows of memory are one object until something changes") {
   cubin.record = std::make_shared<const CubinRecord>(std::move(record));
   REQUIRE(store->publish(cubin));
   REQUIRE(store->publish(kept_cubin(2)));
-  const auto rows = *store->rows();
+  const auto rows = *table.rows();
   REQUIRE(rows->size() == 1);
   CHECK(rows->front().record == cubin.record);
   CHECK(rows->front().row->digest == cubin.record->digest);
-  CHECK(*store->rows() == rows);
+  CHECK(*table.rows() == rows);
   CHECK(*store->remove({cubin.record, cubin.record}) == 1);
-  CHECK((*store->rows())->empty());
+  CHECK((*table.rows())->empty());
   CHECK(rows->size() == 1);
   CHECK_FALSE(store->load(cubin.record)->has_value());
 }
@@ -105,7 +108,7 @@ TEST_CASE("a forked child is refused what its parent keeps in memory") {
   if (child == 0) {
     const auto listed = store->list();
     const bool refused = !listed && listed.error().code == ErrorCode::unavailable &&
-                         !store->publish(kept_cubin(2)) && !store->rows();
+                         !store->publish(kept_cubin(2)) && !row_table_of(*store)->rows();
     _exit(refused ? 0 : 1);
   }
   int status = 0;

@@ -157,7 +157,7 @@ TEST_CASE("a file that cannot be read fails the answer, and one that is damaged 
   REQUIRE(publishes(*fixture.registry, cubin_of(1, "another")));
   fs::resize_file(file, 20);
   CHECK(fixture.found(cubin_of(1)) == 1);
-  CHECK(fixture.home.log.count("record passed over") == 1);
+  CHECK(fixture.home.log.count("record skipped") == 1);
   CHECK(fixture.cache.all([] { return RecordCache::Rows(); })->records.size() == 1);
 }
 

@@ -3,15 +3,22 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 namespace cubinet::test {
 namespace {
 
-TEST_CASE("kinds of stores and of findings have names of their own") {
-  CHECK(to_string(StoreKind::memory) == "memory");
-  CHECK(to_string(StoreKind::home) == "home");
-  CHECK(to_string(StoreKind::bundle) == "bundle");
-  CHECK(to_string(StoreKind::imported) == "imported");
-  CHECK(to_string(StoreKind::server) == "server");
+TEST_CASE("every source of a kernel has a name of its own") {
+  std::set<std::string_view> names;
+  for (const KernelSource source :
+       {KernelSource::process, KernelSource::memory, KernelSource::registry, KernelSource::bundle,
+        KernelSource::compiled, KernelSource::imported, KernelSource::server})
+    names.emplace(to_string(source));
+  CHECK(names == std::set<std::string_view>{"process", "memory", "registry", "bundle", "compiled", "imported",
+                                            "server"});
+}
+
+TEST_CASE("kinds of findings have names of their own") {
   CHECK(to_string(StoreFinding::Kind::stray_file) == "stray_file");
   CHECK(to_string(StoreFinding::Kind::conflicting_build) == "conflicting_build");
 }

@@ -168,7 +168,7 @@ TEST_CASE("a remote cache survives a fault in any call of libcurl" * doctest::te
     if (writes) options.writer = ok(SecretKey::parse(ok(key.to_file(nullptr)).text(), nullptr));
     return ok(open_remote_cache(std::move(options)));
   };
-  const auto find = [&](Store& cache) {
+  const auto find = [&](BuildCache& cache) {
     const auto found =
         cache.find_build(build.record->identity, build.record->kind, build.record->fingerprint);
     if (found && *found) CHECK(*(*found)->image == *build.image);

@@ -102,7 +102,9 @@ TEST_CASE("a kernel comes from a server, is published into the home, and is foun
   const Cubin wanted = cubins_of(3).at(2);
   {
     const auto store = ok(open_server_store(fixture->options()));
-    CHECK(store->description().kind == StoreKind::server);
+    CHECK(store->description().kind == "server");
+    CHECK(store->description().remote);
+    CHECK(row_table_of(*store) != nullptr);
     CHECK(store->description().place == "https://files.example/kernels#stable");
     const auto cubin = ok(load_kernel(*store, *wanted.record));
     REQUIRE(cubin);

@@ -3,6 +3,7 @@
 #include "support/temp_dir.hpp"
 
 #include <cubinet/session/open_stores.hpp>
+#include <cubinet/trust/secret_key.hpp>
 
 #include <doctest/doctest.h>
 
@@ -24,8 +25,8 @@ SessionOptions options_with(const std::filesystem::path& home) {
   return options;
 }
 
-std::vector<StoreKind> kinds_of(const OpenedStores& opened) {
-  std::vector<StoreKind> kinds;
+std::vector<std::string> kinds_of(const OpenedStores& opened) {
+  std::vector<std::string> kinds;
   for (const auto& store : opened.stores)
     kinds.push_back(store->description().kind);
   return kinds;
@@ -33,16 +34,21 @@ std::vector<StoreKind> kinds_of(const OpenedStores& opened) {
 
 }  // namespace
 
-TEST_CASE("stores are the home, site homes, bundles and servers in their order, then caches") {
+TEST_CASE(
+    "stores are the home, site homes, bundles and servers in their order, and caches are none of them") {
   const test::TempDir folder;
   ok(Home::open({.path = (folder / "site").string()}));
-  test::write_file(folder / "policy.json", as_bytes(R"({"default":{"require_signed":false}})"));
+  const std::string key = ok(SecretKey::generate()).public_key().to_string();
+  test::write_file(folder / "policy.json", R"({"default":{"trusted_keys":[")" + key + R"("]}})");
   SessionOptions options = options_with(folder / "home");
   options.policy_file = (folder / "policy.json").string();
   options.site_homes = {(folder / "site").string()};
   options.bundles = {{"https://host/kernels#stable", {"https://mirror/kernels"}}};
+  options.caches = {{"https://host/cache"}};
   const OpenedStores opened = ok(open_stores(options));
-  CHECK(kinds_of(opened) == std::vector<StoreKind>{StoreKind::home, StoreKind::home, StoreKind::server});
+  CHECK(kinds_of(opened) == std::vector<std::string>{"home", "home", "server"});
+  REQUIRE(opened.caches.size() == 1);
+  CHECK(opened.caches.front()->place() == "https://host/cache");
   REQUIRE(opened.home != nullptr);
   CHECK(opened.stores.front() == opened.home);
   CHECK_FALSE(opened.stores[1]->description().writable);

@@ -4,6 +4,7 @@
 #include "support/published_header.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/session/table_store.hpp>
 
 #include <doctest/doctest.h>
@@ -17,7 +18,7 @@ TEST_CASE("the rows of a header are builds without images") {
   const auto table = ok(open_table("rows.h", as_bytes(header), {}));
   const CubinRecords records = ok(table->list());
   REQUIRE(records.size() == rows.size());
-  CHECK(ok(table->rows())->size() == rows.size());
+  CHECK(ok(row_table_of(*table)->rows())->size() == rows.size());
   CHECK(ok(table->find_function(rows.front().function_name)).size() == 1);
   CHECK(ok(table->find_key(records.front()->identity.key())).size() == 1);
   CHECK(ok(table->find(records.front()->identity.kernel())).size() >= 1);

@@ -3,6 +3,7 @@
 
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/build_status.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/found_cubin.hpp>
 #include <cubinet/spec/cubin.hpp>

@@ -4,6 +4,7 @@
 #include <cubinet/base/callback.hpp>
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/build_cache.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/found_cubin.hpp>
 #include <cubinet/jit/compile_options.hpp>
@@ -48,6 +49,9 @@ struct RuntimeOptions {
   // comment on Runtime says how they are searched. A new build goes to the first writable store of
   // this list that accepts it, or to memory if none does. Several Runtimes may share a store.
   std::vector<std::shared_ptr<Store>> stores;
+  // The caches of builds that several nodes share (build_cache.hpp), queried in this order for one
+  // exact build just before it would be compiled. Builds compiled here are offered to all of them.
+  std::vector<std::shared_ptr<BuildCache>> caches = {};
   TemplateCatalog templates;  // empty: the built-in ones
   CompilePolicy compile = CompilePolicy::on_miss;
   // Applies to requests for a device. Requests for an exact target (cubin()) ignore it.
@@ -121,8 +125,8 @@ class Runtime {
     // Requests for a kernel (function, cubin) that returned an error other than a miss.
     std::uint64_t failures = 0;
     std::uint64_t bytes_loaded = 0;
-    // One for each of Runtime::stores(), in their order. A store with many `asked` and no `used`
-    // only adds latency.
+    // One for each of Runtime::stores(), then one for each of Runtime::caches(), in their order. A
+    // store with many `asked` and no `used` only adds latency.
     std::vector<StoreUses> stores;
   };
 
@@ -203,6 +207,7 @@ class Runtime {
   virtual bool can_compile() = 0;
   virtual const TemplateCatalog& templates() const = 0;
   virtual const std::vector<std::shared_ptr<Store>>& stores() const = 0;  // memory first
+  virtual const std::vector<std::shared_ptr<BuildCache>>& caches() const = 0;
   virtual Counters counters() const = 0;
 };
 

@@ -24,7 +24,7 @@ struct TuneAttentionOptions {
 // kernels are compiled and kept if the Runtime may. No tensor of the caller's is read or written.
 // run() never measures.
 //
-// The row is for TuningTable::add(). WritableStore::add_tuning() keeps it;
+// The row is for TuningTable::add(). RowTable::add_tuning() keeps it;
 // AvailableKernels::use_tuning() plans with it at once.
 //
 // Returns busy while `stream`, or a stream that the legacy stream waits for, is being captured;

@@ -3,6 +3,7 @@
 
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/trust/trust_policy.hpp>
@@ -73,7 +74,7 @@ Result<void> create_bundle(const std::string& path, Store& store, CubinRecords r
 // that it needs, and each image is read and verified on request. If the file is replaced or changed
 // while it is open, pages and images fail their digests: they are skipped or are corruption errors,
 // never wrong bytes. Open the new file.
-class Bundle : public Store {
+class Bundle : public Store, public RowTable {
  public:
   // Opens a bundle. Returns corruption for damage anywhere in the root, unsupported for a newer
   // version. With a policy (find_trust_policy), requires the policy's threshold of valid

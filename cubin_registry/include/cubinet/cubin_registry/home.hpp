@@ -3,6 +3,7 @@
 
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 
 #include <cstdint>
@@ -104,7 +105,7 @@ struct SweepReport {
 //
 // A home that exists and cannot be written is opened for reading; changes return unavailable. In a
 // process forked after open(), every call except the destructor returns unavailable.
-class Home : public WritableStore {
+class Home : public WritableStore, public RowTable {
  public:
   // Opens a home, and creates it if access is read_write. Returns untrusted if other users could
   // have written its content: for writing, it must belong to the calling user; for reading, or if

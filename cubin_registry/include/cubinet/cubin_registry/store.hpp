@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
-#include <cubinet/kernel_table/kernel_row.hpp>
-#include <cubinet/kernel_table/tuning_table.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <cstdint>
@@ -15,14 +13,28 @@
 
 namespace cubinet {
 
-enum class StoreKind : std::uint8_t { memory, home, bundle, imported, server, cache };
-std::string_view to_string(StoreKind kind);  // "memory", "home", "bundle", "imported", "server", "cache"
+// The source of a kernel.
+//   process   loaded in this process already
+//   memory    built earlier by this Runtime and kept in memory, because no store accepted it
+//   registry  a home, or a store of the program
+//   bundle    a bundle
+//   compiled  compiled for this request
+//   imported  a folder of published cubins
+//   server    fetched from a server
+enum class KernelSource { process, memory, registry, bundle, compiled, imported, server };
+std::string_view to_string(KernelSource source);
 
 // A description of a store. Constant while the store is open.
 struct StoreDescription {
-  StoreKind kind = StoreKind::memory;
-  std::string place;      // the folder or file, absolute, or a server's reference; empty for memory
+  std::string kind = {};   // for messages only: "memory", "home", "bundle", "imported", "server"
+  std::string place = {};  // the folder or file, absolute, or a server's reference; empty for memory
+  // The source that events, counters and explanations report for its builds. Imported builds of a
+  // `registry` store are reported as `imported`.
+  KernelSource source = KernelSource::registry;
   bool writable = false;  // takes builds: it is a WritableStore
+  // If true, the store may be unreachable. A list then logs its error (unavailable) and leaves the
+  // store out.
+  bool remote = false;
   // The reason if a home was opened for writing and cannot be written; otherwise empty.
   std::string why_read_only = {};
 };
@@ -38,15 +50,9 @@ struct StoreUses {
 
 using CubinRecords = std::vector<std::shared_ptr<const CubinRecord>>;
 
-// A row of the kernel table and its build. Neither is null. Both are shared with their store.
-struct StoredRow {
-  std::shared_ptr<const KernelRow> row;
-  std::shared_ptr<const CubinRecord> record;
-};
-using StoredRows = std::vector<StoredRow>;
-
 // A container of cubins: this process's memory, a home, a bundle file, an imported folder, a
-// server. It does not choose between builds (judge.hpp).
+// server. It does not choose between builds (judge.hpp). A store of attention kernels is also a
+// RowTable (row_table.hpp). A cache of several nodes is a BuildCache (build_cache.hpp).
 //
 // Thread-safe. The result of a look-up (find…) and of list() is complete, or the call returns an
 // error: the result has every readable build that was published before the call. A damaged entry is
@@ -82,25 +88,9 @@ class Store {
   virtual Result<CubinRecords> find_function(std::string_view name) = 0;
   // Returns every build, ordered by maker, name, key, then fingerprint.
   virtual Result<CubinRecords> list() = 0;
-  // Returns the row of every attention kernel: machine code whose template declares a row, and
-  // published kernels. Returns the same object while nothing changes.
-  virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
-  // Returns the measurements on devices for planning. Empty by default.
-  virtual Result<TuningTable> tuning() { return TuningTable(); }
-  // Returns the measurements for export or display. An entry that tuning() skips is an error here.
-  virtual Result<TuningTable> checked_tuning() { return tuning(); }
   // Returns the verified image of a build that this store listed. Returns nullopt if it is missing
   // or damaged, which is logged and repaired if the store may do that.
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
-
-  // For build caches shared by several nodes. They cannot be listed: the Runtime queries one exact
-  // build just before compiling it. Returns the verified build of this identity, kind and
-  // fingerprint, or nullopt for a miss.
-  virtual Result<std::optional<Cubin>> find_build(const KernelIdentity&, ImageKind, const BuildFingerprint&) {
-    return std::optional<Cubin>();
-  }
-  // Offers a build that was made here to other nodes. Returns at once; the outcome is logged.
-  virtual void share(const Cubin& /*cubin*/) {}
 };
 
 // A defect of a store.
@@ -154,10 +144,6 @@ class WritableStore : public Store {
   // removes other records of these builds, for example those of imports, because look-ups would
   // still find them. After an error, the builds before the failing one are removed.
   virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
-  // Merges measurements with the existing ones. Concurrent additions are not lost. Returns
-  // unsupported if the store keeps no measurements, and invalid_argument, without writing, for a
-  // row that could not be read back.
-  virtual Result<void> add_tuning(const TuningTable& table);
   // Waits until no other thread or process builds this; returns busy after 10 minutes. The caller
   // must look in the store again before it builds, because the previous owner of the lock may have
   // published the build. A store without locks returns a lock that excludes nobody. A store whose
@@ -166,7 +152,8 @@ class WritableStore : public Store {
                                                             const BuildFingerprint& fingerprint) = 0;
 };
 
-// Returns a store of this process's builds. It keeps every image until it is destroyed.
+// Returns a store of this process's builds, which is also a RowTable. It keeps every image until it
+// is destroyed.
 std::shared_ptr<WritableStore> make_memory_store();
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/log.hpp>
+#include <cubinet/cubin_registry/build_cache.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/trust/trust_policy.hpp>
 
@@ -86,9 +87,9 @@ Result<std::shared_ptr<Store>> open_server(const ServerOptions& options);
 // given (minisign's format), builds compiled here are signed and uploaded in the background; the
 // destructor waits at most 10 s for that. Decrypting a key with a password takes seconds and up to
 // 1 GiB. Returns an error (untrusted) without a policy, which names the writers whose builds are
-// accepted. Add it to RuntimeOptions::stores after the home.
-Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options,
-                                          const std::string& secret_key_file = {},
-                                          const std::string& secret_key_password = {});
+// accepted. Add it to RuntimeOptions::caches.
+Result<std::shared_ptr<BuildCache>> open_cache(const ServerOptions& options,
+                                               const std::string& secret_key_file = {},
+                                               const std::string& secret_key_password = {});
 
 }  // namespace cubinet

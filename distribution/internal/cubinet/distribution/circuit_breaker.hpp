@@ -29,7 +29,7 @@ class CircuitBreaker {
   template <class Question>
   auto ask(const std::string& name, Question&& question) -> decltype(question()) {
     if (!may_ask())
-      return Error{ErrorCode::unavailable, name + " is passed over for a while, since it gave no answer",
+      return Error{ErrorCode::unavailable, name + " is skipped for a while, since it gave no answer",
                    "it is asked again by itself"};
     auto answer = question();
     note(answer);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/log.hpp>
+#include <cubinet/cubin_registry/build_cache.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/distribution/connect.hpp>
 #include <cubinet/transport/http_client.hpp>
@@ -33,13 +34,12 @@ struct RemoteCacheOptions {
 };
 
 // Opens a cache of builds that nodes compile for each other, on an HTTP server in the layout of
-// Bazel's remote cache (docs/formats/remote_cache.md). A store of the kind `cache`. An entry is
-// accepted if keys of the policy have signed its record, the record is of the requested build, and
-// the image has its digest.
+// Bazel's remote cache (docs/formats/remote_cache.md). An entry is accepted if keys of the policy
+// have signed its record, the record is of the requested build, and the image has its digest.
 //
 // Returns invalid_argument if the reference is not an HTTP server. Returns untrusted if no policy
 // names the accepted writers: otherwise anyone with write access to the server could run code here.
-Result<std::shared_ptr<Store>> open_remote_cache(RemoteCacheOptions options);
+Result<std::shared_ptr<BuildCache>> open_remote_cache(RemoteCacheOptions options);
 
 // Returns the name of an entry below ac/.
 Sha256Digest action_key(const KernelIdentity& identity, ImageKind kind, const BuildFingerprint& fingerprint);

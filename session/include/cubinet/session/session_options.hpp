@@ -21,7 +21,7 @@ struct BundlePlace {
 };
 
 // A build cache that several nodes share (open_cache).
-struct BuildCache {
+struct CachePlace {
   std::string reference;                 // a URL of https:// or s3://
   std::string secret_key_file = {};      // signs builds made here for upload; empty: read only
   std::string secret_key_password = {};  // of that file; empty: none
@@ -44,7 +44,7 @@ struct SessionOptions {
 
   std::vector<std::string> site_homes = {};  // homes of others: read only, searched after the home
   std::vector<BundlePlace> bundles = {};     // searched next, in this order
-  std::vector<BuildCache> caches = {};       // queried for one exact build before compiling it
+  std::vector<CachePlace> caches = {};       // queried for one exact build before compiling it
   ServerAccess access = {};                  // of every server of `bundles` and `caches`
   // The policy file that says whose signatures count (docs/formats/policy.md). Empty: policy.json
   // in the home.

@@ -24,10 +24,11 @@ Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptio
 // Opens a bundle file under the policy that the options have for it.
 Result<std::shared_ptr<Bundle>> open_bundle_file(const SessionOptions& options, const std::string& path);
 
-// The stores of a session in the order in which they are searched.
+// The stores of a session in the order in which they are searched, and the caches.
 struct OpenedStores {
-  std::shared_ptr<Home> home;  // nullptr: none is used
-  std::vector<std::shared_ptr<Store>> stores;
+  std::vector<std::shared_ptr<Store>> stores = {};
+  std::vector<std::shared_ptr<BuildCache>> caches = {};
+  std::shared_ptr<Home> home = nullptr;  // one of `stores`; nullptr: none is used
 };
 // Opens all stores that the options name. Servers and caches are contacted at their first look-up.
 Result<OpenedStores> open_stores(const SessionOptions& options);
@@ -36,9 +37,9 @@ Result<OpenedStores> open_stores(const SessionOptions& options);
 // folder unless the options name another.
 CompilerSearch compiler_search(const SessionOptions& options);
 
-// Returns a Runtime over these stores with the compiler, policies, log and observer of the options.
-Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options,
-                                              std::vector<std::shared_ptr<Store>> stores,
+// Returns a Runtime over these stores and caches with the compiler, policies, log and observer of
+// the options.
+Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options, OpenedStores opened,
                                               TemplateCatalog catalog);
 
 }  // namespace cubinet
