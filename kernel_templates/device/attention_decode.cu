@@ -28,8 +28,9 @@
   ]
 }
 */
-// Grid: parameters.blocks * heads_kv CTAs. Each CTA processes an equal share of the KV of all
-// sequences, one work item after the other. If several CTAs process parts of the KV of one tile
+// Grid: parameters.blocks * heads_kv CTAs. A tile is tile_size_q rows of Q of one sequence and KV
+// head. A work item is a tile and a range of its KV. Each CTA processes an equal share of the KV of
+// all sequences, one work item after the other. If several CTAs process parts of the KV of one tile
 // (split-KV), each writes its partial results to global memory, and the last one to finish combines
 // them. If the launch has no counters, a separate kernel (attention_combine) combines them.
 //
@@ -100,8 +101,8 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   const QFragments q_fragments(q_warp, lane);
   const Range seen_by_all = Visible::to_all_rows(p, item.sequence, rows);
   // softmax_scale_log2() compares the scale with 0, which forces the load of the scale to complete
-  // before the loop. Its first use in the loop would otherwise wait, in every slice, on the
-  // scoreboard that it shares with the load of the next page number.
+  // before the loop. Otherwise the instruction that uses the scale would wait in every slice for
+  // the load of the next page number too, because both loads share a scoreboard.
   const float scale = softmax_scale_log2(p);
   const RowScales kept(p, scale, q_shared, first_row + lane / 4);
   for (int i = 0; i < stream.count(); ++i) {

@@ -14,7 +14,7 @@
      "summary": "elements of a row of the output; V is the first 512 elements of a row of K"},
     {"name": "tile_size_q", "values": [16], "summary": "rows of the Q tile: query heads times query tokens"},
     {"name": "stages", "maximum": 8, "default_expression": "dtype_kv == 'e4m3' ? 5 : 8",
-     "summary": "stages of the ring in shared memory; a stage holds one step of KV of e4m3, or a third of a step of KV of 16 bits"},
+     "summary": "stages of the ring in shared memory; a stage holds 64 tokens (a step) of e4m3 KV, or a third of the columns of 64 tokens of 16-bit KV"},
     {"name": "sliding_window", "summary": "a query sees only the newest tokens; must be false"},
     {"name": "soft_cap", "summary": "logits are bounded by a tanh; must be false"},
     {"name": "separate_page_tables", "summary": "K and V have separate page tables; must be false"}

@@ -86,11 +86,11 @@ class Kernel {
 // usable if it runs on the device, RuntimeOptions::targets allows its target, and it is neither
 // stale nor foreign (build_status()). The usable builds are ranked by target (specific, family,
 // baseline, PTX), then by status (a current local build, a bundle's or imported one, a local one
-// that cannot be compared), then by version and order of the stores; a pinned channel's builds
-// precede those of other bundles. Any usable build precedes compiling, also one for a less specific
-// target. If there is none, the kernel is compiled for the best target, unless compile = never.
-// Before that, the build is locked, and the stores and the shared build caches are queried for it
-// once more.
+// that cannot be compared with the current build for lack of a compiler), then by version and order
+// of the stores. Among bundles' builds of equal target, those of a pinned channel come first. Any
+// usable build precedes compiling, also one for a less specific target. If there is none, the
+// kernel is compiled for the best target, unless compile = never. Before that, the build is locked,
+// and the stores and the shared build caches are queried for it once more.
 //
 // Failures. function(), cubin() and explain() log a store that fails and go on without it. rows(),
 // and resolve() where it searches by name, key or some parameters, return its error, except for a
@@ -101,9 +101,10 @@ class Kernel {
 // succeeds.
 //
 // Blocking. A hit in the process cache does not block. Otherwise function() and cubin() may block
-// on files, servers, other builders, NVRTC and the driver. explain(), rows(), build_status() and
-// resolve(), except for a template or source, may block on files and servers. compiler() and
-// can_compile() search for NVRTC at the first call; device() opens the driver.
+// on files, servers, other builders, NVRTC and the driver. explain(), rows() and build_status() may
+// block on files and servers; so may resolve(), unless it resolves a template or a source.
+// compiler() and can_compile() search for NVRTC and device() opens the driver, each at its first
+// call.
 //
 // After fork, every call of the parent's Runtime returns unsupported in the child. The child may
 // create a Runtime with stores that it opens. That Runtime finds existing builds. Its compilations
@@ -174,8 +175,8 @@ class Runtime {
   virtual Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point = {}) = 0;
 
   // Returns the verified image for one exact target, without a device: from a store, or compiled
-  // and kept. Returns nullopt if no build exists and compile = never, or if the kernel has neither
-  // a template nor a source. Other errors of a compilation are those of function(). Only this
+  // and kept. If no build exists, returns nullopt if compile = never or if the kernel has neither a
+  // template nor a source. Other errors of a compilation are those of function(). Only this
   // function compiles to PTX; function() uses PTX that a store has.
   virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target,
                                                   ImageKind kind = ImageKind::cubin) = 0;

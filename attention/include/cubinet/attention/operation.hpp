@@ -336,7 +336,8 @@ struct AttentionPlan {
 
 // A plan with its kernels loaded on one device. A cheap handle, immutable and thread-safe. It keeps
 // its modules loaded even after Runtime::release(). Keep the handle, or a copy, until its last run
-// has finished on the device, and so has the last launch of every CUDA graph that captured a run.
+// and the last launch of every CUDA graph that captured a run have finished on the device. The
+// tensors and the workspace of a captured run must live as long.
 class BoundAttention {
  public:
   // Finds and loads every step's kernel and compiles missing ones. Queries the driver for the
@@ -345,11 +346,11 @@ class BoundAttention {
   // invalid_argument for a device whose capability or SM count differs from the plan's, or an error
   // of the Runtime.
   //
-  // The Runtime chooses builds by its own RuntimeOptions::targets. PlanOptions::targets must allow
-  // the target of every loaded build. If the attention kernel existed when the plan was made, its
-  // build must have the target of the plan's row. If it did not exist, that target is a forecast,
-  // and another target is accepted if PlanOptions::targets is the default or equals the Runtime's
-  // policy; plan() then states the loaded target. Otherwise returns invalid_argument. Returns
+  // The Runtime chooses builds by its own RuntimeOptions::targets. Returns invalid_argument in
+  // three cases: PlanOptions::targets does not allow the target of a loaded build; the build of the
+  // attention kernel has another target than the plan's row, although the kernel existed when the
+  // plan was made; or it has another target, the kernel did not exist, and PlanOptions::targets is
+  // neither the default nor the Runtime's policy. plan() states the loaded target. Returns
   // not_found if the plan may not compile and no build exists.
   static Result<BoundAttention> bind(Runtime& runtime, const AttentionPlan& plan, int device);
 

@@ -32,8 +32,8 @@ struct StoreDescription {
   // `registry` store are reported as `imported`.
   KernelSource source = KernelSource::registry;
   bool writable = false;  // takes builds: it is a WritableStore
-  // If true, the store may be unreachable. A list then logs its error (unavailable) and leaves the
-  // store out.
+  // If true, the store may be unreachable. The Runtime then logs its error (unavailable) and
+  // continues without the store, also where it lists all stores.
   bool remote = false;
   // The reason if a home was opened for writing and cannot be written; otherwise empty.
   std::string why_read_only = {};
@@ -72,8 +72,8 @@ class Store {
   // that the build was imported from.
   virtual std::string place_of(const CubinRecord& /*record*/) const { return description().place; }
 
-  // Returns true if the build is from the version of a bundle to which its channel is pinned, that
-  // is fixed by the user. Such builds are preferred to those of other bundles. REQUIRES: this store
+  // Returns true if the user pinned the build's channel to a version and the build is from that
+  // version. Such builds are preferred to those of other bundles. REQUIRES: this store
   // listed the record.
   virtual bool prefers(const CubinRecord& /*record*/) const { return false; }
 

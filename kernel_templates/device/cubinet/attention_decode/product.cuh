@@ -54,7 +54,8 @@ __device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments
   Scores sums[kRowTiles][kChains] = {};
   const SharedAddress k_lane =
       k_slice + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
-  // One ldmatrix loads 16 columns of 16 tokens: one step, or two steps of 8-bit elements.
+  // One ldmatrix loads 32 bytes of each of 16 tokens: one step of 16-bit elements (16 columns), or
+  // two of 8-bit elements.
   constexpr int kStepsAtOnce = kConvertsKv ? 2 : 1;
 #pragma unroll(kRowTiles == 1 ? kStepsQk : 2)
   for (int first = 0; first < kStepsQk; first += kStepsAtOnce) {

@@ -30,10 +30,10 @@ struct Shape : BasicShape<Declared> {
   // the Q tile has 32 rows and V has at most 128 columns: KV is then converted once for both.
   static constexpr int kRowTiles = kConvertsKv && kTileQ == 32 && kHeadDimV <= 128 ? 2 : 1;
   static constexpr int kWarpRows = 16 * kRowTiles;
-  // The tokens of a slice. With 64 rows, the four warps that share a slice wait for each other. KV
-  // that is converted takes longer from arrival to product. Slices of 32 tokens halve both costs
-  // per token and give a warp independent products to overlap. With more than 128 columns of V the
-  // accumulators leave no registers for them.
+  // The tokens of a slice. Slices of 32 tokens halve two costs per token: with 64 rows, the wait of
+  // the four warps that share a slice for each other; with converted KV, the time from arrival to
+  // product. They also give a warp independent products to overlap. With more than 128 columns of
+  // V the accumulators leave no registers for slices of 32 tokens.
   static constexpr int kSlice = (kTileQ == 64 || kConvertsKv) && kHeadDimV <= 128 ? 32 : 16;
   static constexpr int kWarpsQ = kTileQ / kWarpRows;
   static constexpr int kWarpsKv = tile_size_kv / kSlice;

@@ -25,9 +25,9 @@ __device__ inline void store_four_elements(GlobalAddress address, const float4& 
   }
 }
 
-// The two warpgroups that compute the output. Each warp has 64 columns of all rows. A lane has two
-// rows of each eight and two columns of each 16, as ldmatrix transposes them: adjacent columns for
-// 8-bit elements, otherwise columns eight apart.
+// The two warpgroups that compute the output. Each warp has 64 columns of all rows. Of each eight
+// rows a lane has two. Of each 16 columns it also has two: adjacent ones with 8-bit KV, and two
+// that are eight apart with 16-bit KV, which ldmatrix transposes.
 class OutputWarpgroups {
  public:
   __device__ OutputWarpgroups(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -207,9 +207,9 @@ class OutputWarpgroups {
     return make_float4(low[0], low[1], high[0], high[1]);
   }
 
-  // Exchanges pairs between two lanes that are `lanes` apart. Afterwards the lower lane has the
-  // `first` pair of both lanes, and the upper lane the `second` pair of both. In each lane, `first`
-  // is then the pair from the lower lane, and `second` the pair from the upper lane.
+  // Exchanges pairs between two lanes that are `lanes` apart. With (L1, L2) as `first` and
+  // `second` of the lower lane and (U1, U2) of the upper lane, the lower lane then has (L1, U1) and
+  // the upper lane (L2, U2).
   __device__ static void exchange(float (&first)[2], float (&second)[2], bool upper, int lanes) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -248,7 +248,8 @@ class OutputWarpgroups {
       combine_two_rows(sent, rows, slots, row);
   }
 
-  // Combines a row and the row eight after it. All loads of a lane are in flight at once.
+  // Combines a row and the row eight after it. The loads of one partial result are in flight at
+  // once for both rows.
   __device__ void combine_two_rows(const SentItem& sent, const PackedRows& rows, const PartialSlots& slots,
                                    int first_row) const {
     constexpr int kRows = 2;

@@ -10,7 +10,7 @@ namespace cubinet::attention_latent_narrow {
 // into the next item. A thread copies one 16-byte chunk of each block of every sixteenth row.
 class Producer {
  public:
-  // Computes the division of work, before the barriers are initialised.
+  // Computes the division of work.
   __device__ Producer(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : p_(p),
         layout_(layout),

@@ -49,8 +49,8 @@ constexpr int kBlocks = kRowBytes / kBlockRowBytes;
 constexpr int kTailRowBytes = kRowBytes % kBlockRowBytes;
 constexpr int kBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kStepBytes = kSlice * kRowBytes;
-// A step is copied in parts, each of which has a slot of the ring. 16-bit elements have three
-// parts, so more bytes are in flight.
+// A step is copied in parts, each of which has a slot of the ring. A step of 16-bit elements has
+// three parts: the ring then holds more bytes than with whole steps.
 constexpr int kParts = kElementBytes == 1 ? 1 : 3;
 constexpr int kBlocksOfPart = kBlocks / kParts;
 constexpr int kPartBytes = kStepBytes / kParts;
