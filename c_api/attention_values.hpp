@@ -14,8 +14,10 @@ namespace cubinet::c_api {
 Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem);
 Result<PlanOptions> plan_options_of(const cubinet_plan_options* options);
 Result<AttentionMerge::Problem> merge_problem_of(const cubinet_merge_problem* problem);
-// Allocate nothing.
-Result<AttentionMerge::Tensors> merge_tensors_of(const cubinet_merge_tensors* tensors);
-Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors);
+// Compare the types that the tensors state with those of the problem. Allocate nothing on success.
+Result<AttentionMerge::Tensors> merge_tensors_of(const cubinet_merge_tensors* tensors,
+                                                 const AttentionMerge::Problem& problem);
+Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors,
+                                    const AttentionProblem& problem);
 
 }  // namespace cubinet::c_api

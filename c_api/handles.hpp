@@ -49,6 +49,7 @@ struct cubinet_config {
 
 struct cubinet_runtime {
   std::shared_ptr<cubinet::Session> session;
+  cubinet::c_api::Counted references = {};
 };
 
 struct cubinet_spec {
@@ -72,7 +73,9 @@ struct cubinet_attention {
 };
 
 struct cubinet_merge {
+  cubinet::AttentionMerge::Problem problem;
   cubinet::AttentionMerge bound;
+  cubinet::c_api::Counted references = {};
 };
 
 struct cubinet_workspace {

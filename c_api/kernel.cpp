@@ -147,6 +147,9 @@ cubinet_status cubinet_kernel_forget(const cubinet_kernel* kernel, int32_t devic
                                      cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(kernel, "kernel"));
+    if (device < 0)
+      return Error{ErrorCode::invalid_argument, fmt::format("`device` is {}", device),
+                   "pass a device's number"};
     const bool removed = kernel->session->runtime().release(*kernel->kernel, device);
     if (released != nullptr) *released = removed ? 1 : 0;
     return {};

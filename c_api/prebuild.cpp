@@ -19,8 +19,14 @@ Result<DeviceRequest> request_of(const cubinet_prebuild_options& given) {
   CUBINET_TRY_ASSIGN(const std::string device, text_of(given.device, "options.device"));
   CUBINET_TRY_ASSIGN(request.device, DeviceFacts::named(device, given.sm_count));
   for (std::size_t i = 0; i < given.problem_count; ++i) {
-    CUBINET_TRY_ASSIGN(AttentionProblem problem, problem_of(given.problems[i]));
-    request.problems.push_back({fmt::format("problem {}", i), std::move(problem)});
+    const std::string name = fmt::format("options.problems[{}]", i);
+    auto problem = problem_of(given.problems[i]);
+    if (!problem) {
+      Error error = std::move(problem).error();
+      error.message = fmt::format("`{}`: {}", name, error.message);
+      return error;
+    }
+    request.problems.push_back({name, *std::move(problem)});
   }
   return request;
 }
@@ -90,7 +96,8 @@ cubinet_status cubinet_prebuild(const cubinet_config* config, const cubinet_preb
     CUBINET_TRY(check_pointer(json, "json"));
     CUBINET_TRY_ASSIGN(const auto given, read_structure(options, kNoPrebuild, "options"));
     CUBINET_TRY_ASSIGN(const PrebuildOptions wanted, options_of(given));
-    CUBINET_TRY_ASSIGN(const PrebuildResult result, prebuild(config->options, wanted));
+    const SessionOptions session = config->options;  // the caller may change it meanwhile
+    CUBINET_TRY_ASSIGN(const PrebuildResult result, prebuild(session, wanted));
     std::string report = to_json(result);
     if (auto failed = failure_of(result)) {
       failed->detail = std::move(report);

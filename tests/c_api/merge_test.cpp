@@ -27,11 +27,10 @@ TEST_CASE("two parts are merged, and wrong tensors and types are named") {
   const auto device = *runtime->session->device(0);
   const auto whole = [&](const auto& values) {
     buffers.push_back(*DeviceBuffer::copy_of(device, values));
-    return cubinet_tensor{buffers.back().address(), buffers.back().size(), {0, 0, 0}};
+    return cubinet_tensor{buffers.back().address(), buffers.back().size(), {0, 0, 0}, 0, 0};
   };
   const std::vector<std::uint16_t> ones(128, 0x3f80);
-  cubinet_merge_tensors tensors = {};
-  tensors.struct_size = sizeof tensors;
+  cubinet_merge_tensors tensors = CUBINET_MERGE_TENSORS_INIT;
   tensors.first_o = whole(ones);
   tensors.first_lse = whole(std::vector<float>{0});
   tensors.second_o = whole(ones);

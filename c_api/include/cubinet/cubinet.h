@@ -23,13 +23,24 @@
  * of 0, or one that is smaller than the first version's, is CUBINET_INVALID_ARGUMENT.
  *
  * Threads. Every function may be called from several threads at once with the same handles,
- * except those on cubinet_config and cubinet_spec, which one thread at a time may use.
- * Callbacks may be called on any thread, also several at once.
+ * except those on cubinet_config, cubinet_spec and cubinet_workspace, which one thread at a
+ * time may use. Callbacks may be called on any thread, also several at once. They must not
+ * throw, and must not call this library: it may hold a lock. A thread must not be cancelled
+ * (pthread_cancel) inside a call.
+ *
+ * Blocking. Functions that search, compile or load may block for seconds: on files, servers,
+ * other builders, NVRTC and the driver. Releasing the last reference to a function, a kernel, a
+ * runtime, a merge or an attention may unload modules, which waits for the work of the device's
+ * context, and a workspace frees device memory: do neither between launches of a running
+ * server. The others do not block.
  *
  * Fork. In a child that is forked after a runtime was created, calls with the parent's objects
- * return CUBINET_UNSUPPORTED. The child may release them and create its own.
+ * that search, compile, load or launch return CUBINET_UNSUPPORTED. The child may release them,
+ * which frees nothing of the parent's, and create its own.
  *
- * The library reads no environment variable. cubinet_config_from_environment() is given one.
+ * The library does not read its configuration from the environment;
+ * cubinet_config_from_environment() is given one. NVRTC itself reads NV_NVVM_VERSION, so a
+ * compile looks whether it is set and then returns CUBINET_UNSUPPORTED.
  */
 #ifndef CUBINET_CUBINET_H
 #define CUBINET_CUBINET_H
@@ -143,7 +154,7 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   site_home            list: a read-only home, searched after the home
  *   bundle               list: a bundle file, or the reference of a server
  *   mirror               list: a mirror of the bundle that was added last
- *   cache                list: the URL of a build cache that several nodes share
+ *   cache                list: the URL of a build cache of several nodes, which is only read
  *   policy_file          trust policy (docs/formats/policy.md)
  *   compile              "on_miss" (default) or "never"
  *   target               the only SM target that is used: "sm_90a"
@@ -162,8 +173,8 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
 CUBINET_EXPORT cubinet_status cubinet_config_set(cubinet_config* config, cubinet_string name,
                                                  cubinet_string value, cubinet_error** error);
 
-/* A receiver of log lines. `call` and `drop` must not throw. `drop`, which may be NULL, is
- * called once with `user` when the library no longer uses the callback. */
+/* A receiver of log lines. `drop`, which may be NULL, is called once with `user` when the
+ * library no longer uses the callback. */
 enum { CUBINET_LOG_DEBUG = 0, CUBINET_LOG_INFO = 1, CUBINET_LOG_WARNING = 2, CUBINET_LOG_ERROR = 3 };
 typedef struct cubinet_log_callback {
   size_t struct_size;
@@ -190,6 +201,7 @@ typedef struct cubinet_runtime cubinet_runtime;
  * when they are first needed. Reads files and may block on them. `config` is copied. */
 CUBINET_EXPORT cubinet_status cubinet_runtime_create(const cubinet_config* config, cubinet_runtime** runtime,
                                                      cubinet_error** error);
+CUBINET_EXPORT cubinet_runtime* cubinet_runtime_retain(cubinet_runtime* runtime);
 CUBINET_EXPORT void cubinet_runtime_release(cubinet_runtime* runtime);
 
 /* Counts of requests for kernels by the source that served them. */
@@ -318,9 +330,9 @@ CUBINET_EXPORT cubinet_status cubinet_kernel_image(const cubinet_kernel* kernel,
                                                    cubinet_error** error);
 
 /* Removes the kernel's functions on a device from the runtime's cache, so that the next request
- * looks in the stores again. The module is unloaded when its last cubinet_function is released.
- * Stores 1 in `*released` if there was something to remove, otherwise 0; `released` may be
- * NULL. */
+ * looks in the stores again. The module is unloaded when its last cubinet_function is released;
+ * launches by cubinet_launch must have finished. Stores 1 in `*released` if there was something
+ * to remove, otherwise 0; `released` may be NULL. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_forget(const cubinet_kernel* kernel, int32_t device,
                                                     int32_t* released, cubinet_error** error);
 
@@ -362,18 +374,20 @@ CUBINET_EXPORT cubinet_status cubinet_function_global(const cubinet_function* fu
                                                       uint64_t* address, size_t* size,
                                                       cubinet_error** error);
 
-/* The configuration of a launch. Zeros mean the kernel's own values. */
+/* The configuration of a launch. CUBINET_LAUNCH_CONFIG_INIT sets one block of the kernel's own
+ * size, cluster and shared memory. */
 typedef struct cubinet_launch_config {
   size_t struct_size;
   uint32_t grid[3];              /* blocks, all at least 1 */
   uint32_t block[3];             /* threads; x = 0: the kernel's block */
   uint32_t cluster[3];           /* blocks per cluster; x = 0: the kernel's */
   uint32_t dynamic_shared_bytes; /* UINT32_MAX: the kernel's */
-  void* stream;                  /* a CUstream of the device's primary context; NULL: the default stream */
-  uint32_t flags;                /* CUBINET_LAUNCH_... */
+  void* stream;      /* a CUstream of the device's primary context; NULL: the legacy default stream */
+  uint32_t flags;    /* CUBINET_LAUNCH_... */
+  uint32_t reserved; /* must be 0 */
 } cubinet_launch_config;
 #define CUBINET_LAUNCH_CONFIG_INIT \
-  { sizeof(cubinet_launch_config), {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, UINT32_MAX, NULL, 0 }
+  { sizeof(cubinet_launch_config), {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, UINT32_MAX, NULL, 0, 0 }
 enum {
   /* The kernel may start before its predecessor in the stream ends, if it waits for it itself. */
   CUBINET_LAUNCH_PROGRAMMATIC = 1,
@@ -392,8 +406,10 @@ CUBINET_EXPORT cubinet_status cubinet_function_launch(const cubinet_function* fu
                                                       size_t count, cubinet_error** error);
 
 /* Finds the kernel's first function on the device and launches it: cubinet_function_get and
- * cubinet_function_launch in one call, for callers that keep kernels only. After the first call
- * it allocates nothing unless it fails. */
+ * cubinet_function_launch in one call, for callers that keep kernels only. The first call may
+ * compile and load. Later ones take a shared lock and allocate nothing unless they fail. Not
+ * for captures: a graph needs a cubinet_function that is kept. The device's primary context
+ * must be current. */
 CUBINET_EXPORT cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32_t device,
                                              const cubinet_launch_config* config,
                                              const void* const* arguments, const uint32_t* sizes,
@@ -401,12 +417,14 @@ CUBINET_EXPORT cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32
 
 /* ---- Attention ----------------------------------------------------------------------------- */
 
+/* Element types. 0 is no type. */
 enum {
-  CUBINET_TYPE_FP16 = 0,
-  CUBINET_TYPE_BF16 = 1,
-  CUBINET_TYPE_FP32 = 2,
-  CUBINET_TYPE_E4M3 = 5,
-  CUBINET_TYPE_E2M1 = 7
+  CUBINET_TYPE_FP16 = 1,
+  CUBINET_TYPE_BF16 = 2,
+  CUBINET_TYPE_FP32 = 3,
+  CUBINET_TYPE_INT32 = 5,
+  CUBINET_TYPE_E4M3 = 6,
+  CUBINET_TYPE_UINT32 = 14
 };
 enum { CUBINET_MASK_DENSE = 0, CUBINET_MASK_CAUSAL = 1, CUBINET_MASK_CUSTOM = 3 };
 enum { CUBINET_KV_NHD = 0, CUBINET_KV_HND = 1 };
@@ -467,7 +485,11 @@ typedef struct cubinet_tensor {
   uint64_t address;
   uint64_t bytes; /* from the address on that belong to the tensor */
   int64_t strides[3];
+  int32_t type;     /* CUBINET_TYPE_..., compared with what the run needs; 0: not stated */
+  int32_t reserved; /* must be 0 */
 } cubinet_tensor;
+#define CUBINET_TENSOR_INIT \
+  { 0, 0, {0, 0, 0}, 0, 0 }
 
 /* The tensors of a run. Shapes and types are those of AttentionTensors in docs/attention.md.
  * Members that the problem does not need stay zero. */
@@ -494,8 +516,17 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor k_scale;
   cubinet_tensor v_scale;
   cubinet_tensor scratch;  /* cubinet_attention_info::scratch_bytes; or pass a cubinet_workspace */
-  cubinet_tensor counters; /* counter_bytes, zeroed before the first run */
+  cubinet_tensor counters; /* counter_bytes, zeroed before the first run; each run leaves zeros */
 } cubinet_attention_tensors;
+#define CUBINET_ATTENTION_TENSORS_INIT                                                             \
+  {                                                                                                \
+    sizeof(cubinet_attention_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,                   \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT         \
+  }
 
 /* A plan whose kernels are loaded on one device. Immutable. Keep it as long as a CUDA graph of
  * its runs is launched. */
@@ -509,10 +540,11 @@ typedef struct cubinet_plan_options {
   /* Tokens of each KV split, a multiple of 128; 0: the plan decides. With a value, the result
    * of a sequence has the same bits in every batch. */
   uint32_t split_tokens;
-  uint32_t flags; /* CUBINET_PLAN_... */
+  uint32_t flags;    /* CUBINET_PLAN_... */
+  uint32_t reserved; /* must be 0 */
 } cubinet_plan_options;
 #define CUBINET_PLAN_OPTIONS_INIT \
-  { sizeof(cubinet_plan_options), {NULL, 0}, 0, 0, 0 }
+  { sizeof(cubinet_plan_options), {NULL, 0}, 0, 0, 0, 0 }
 enum {
   CUBINET_PLAN_EXISTING_KERNELS = 1, /* use existing builds only */
   /* The first kernel may start before its predecessor in the stream ends (9.0 and up). */
@@ -552,7 +584,10 @@ CUBINET_EXPORT cubinet_status cubinet_attention_get_info(const cubinet_attention
 
 /* Scratch memory of runs on one stream. Two runs that may overlap need two workspaces. */
 typedef struct cubinet_workspace cubinet_workspace;
-/* Allocates the memory on the device and zeroes the counters. Release it after the last run. */
+/* Allocates the memory on the device and zeroes the counters. Waits for the legacy default
+ * stream; must not be called during a capture. Release it after its last run, and the last
+ * launch of a graph with one, has finished. Attentions whose runs follow each other on one
+ * stream may share the largest workspace of them. */
 CUBINET_EXPORT cubinet_status cubinet_workspace_create(const cubinet_attention* attention,
                                                        cubinet_workspace** workspace,
                                                        cubinet_error** error);
@@ -599,6 +634,11 @@ typedef struct cubinet_merge_tensors {
   cubinet_tensor o;   /* may be one of the parts if types and strides are equal */
   cubinet_tensor lse; /* the same; address 0: not written */
 } cubinet_merge_tensors;
+#define CUBINET_MERGE_TENSORS_INIT                                                                 \
+  {                                                                                                \
+    sizeof(cubinet_merge_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,  \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT                              \
+  }
 
 /* Finds or compiles the kernel and loads it. May block for seconds while it compiles. */
 CUBINET_EXPORT cubinet_status cubinet_merge_bind(cubinet_runtime* runtime,
@@ -609,6 +649,7 @@ CUBINET_EXPORT cubinet_status cubinet_merge_bind(cubinet_runtime* runtime,
 CUBINET_EXPORT cubinet_status cubinet_merge_run(const cubinet_merge* merge,
                                                 const cubinet_merge_tensors* tensors, uint32_t tokens,
                                                 void* stream, cubinet_error** error);
+CUBINET_EXPORT cubinet_merge* cubinet_merge_retain(cubinet_merge* merge);
 CUBINET_EXPORT void cubinet_merge_release(cubinet_merge* merge);
 
 /* ---- Prebuilding --------------------------------------------------------------------------- */
