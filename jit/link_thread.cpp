@@ -47,7 +47,7 @@ struct LinkQueue {
       waiting.pop_front();
       lock.unlock();
       try {
-        const ResultGuard guard(next->guarded);
+        const ResultGuard misuse(next->guarded);
         (*next->work)();
       } catch (...) {
         next->thrown = std::current_exception();
