@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/parallel.hpp>
+#include <cubinet/base/result_guard.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cubinet {
@@ -19,8 +20,9 @@ class WorkQueue {
       : count_(count), work_(work), hooks_(hooks) {}
 
   void serve() {
+    const ResultGuard guard(guarded_);
     std::unique_lock lock(mutex_);
-    while (next_ < count_ && !failure_ && !(hooks_.cancelled && hooks_.cancelled())) {
+    while (goes_on()) {
       const std::size_t index = next_++;
       lock.unlock();
       std::exception_ptr thrown;
@@ -36,6 +38,12 @@ class WorkQueue {
     changed_.notify_all();
   }
 
+  // Lets the threads end after their current work unit.
+  void stop(std::exception_ptr reason) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(reason);
+  }
+
   void wait_for(std::size_t threads) {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, std::chrono::milliseconds(100),
@@ -49,6 +57,18 @@ class WorkQueue {
   std::exception_ptr failure() const { return failure_; }
 
  private:
+  // Returns whether another work unit begins. REQUIRES: the lock is held.
+  bool goes_on() {
+    if (next_ >= count_ || failure_) return false;
+    try {
+      return !(hooks_.cancelled && hooks_.cancelled());
+    } catch (...) {
+      failure_ = std::current_exception();
+      return false;
+    }
+  }
+
+  const bool guarded_ = ResultGuard::guards_this_thread();
   const std::size_t count_;
   const std::function<void(std::size_t)>& work_;
   const ParallelHooks& hooks_;
@@ -67,17 +87,22 @@ void parallel_for(std::size_t count, unsigned threads, const std::function<void(
   const std::size_t most = threads != 0 ? threads : std::max(std::thread::hardware_concurrency(), 1U);
   const std::size_t wanted = std::min(most, count);
   std::vector<std::thread> workers;
-  if (wanted > 1 || hooks.tick) {
-    try {
+  try {
+    if (wanted > 1 || hooks.tick) {
       workers.reserve(wanted);
       while (workers.size() < wanted)
         workers.emplace_back([&queue] { queue.serve(); });
-    } catch (const std::system_error&) {
-      // The limit on threads is reached. Fewer threads do the same work, at worst this one alone.
     }
+  } catch (const std::exception&) {
+    // There is no further thread, or no memory for one. Fewer threads do the same work, at worst
+    // this one alone.
   }
   if (workers.empty()) queue.serve();
-  if (!workers.empty()) queue.wait_for(workers.size());
+  try {
+    if (!workers.empty()) queue.wait_for(workers.size());
+  } catch (...) {
+    queue.stop(std::current_exception());
+  }
   for (std::thread& worker : workers)
     worker.join();
   if (queue.failure()) std::rethrow_exception(queue.failure());

@@ -19,12 +19,16 @@ thread_local int result_guards = 0;
 
 }  // namespace
 
-ResultGuard::ResultGuard() {
-  ++result_guards;
+ResultGuard::ResultGuard(bool active) : active_(active) {
+  result_guards += active_ ? 1 : 0;
 }
 
 ResultGuard::~ResultGuard() {
-  --result_guards;
+  result_guards -= active_ ? 1 : 0;
+}
+
+bool ResultGuard::guards_this_thread() {
+  return result_guards > 0;
 }
 
 void stop_at_error(const Error& error) {

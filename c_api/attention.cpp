@@ -9,9 +9,10 @@
 namespace cubinet::c_api {
 namespace {
 
-Result<AttentionTensors> with_workspace(const cubinet_attention_tensors* tensors,
+Result<AttentionTensors> with_workspace(const cubinet_attention* attention,
+                                        const cubinet_attention_tensors* tensors,
                                         const cubinet_workspace* workspace) {
-  CUBINET_TRY_ASSIGN(AttentionTensors all, tensors_of(tensors));
+  CUBINET_TRY_ASSIGN(AttentionTensors all, tensors_of(tensors, attention->bound.plan().request.problem));
   if (workspace != nullptr) workspace->workspace.attach(all);
   return all;
 }
@@ -110,7 +111,7 @@ cubinet_status cubinet_attention_run(const cubinet_attention* attention,
                                      cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(attention, "attention"));
-    CUBINET_TRY_ASSIGN(const AttentionTensors all, with_workspace(tensors, workspace));
+    CUBINET_TRY_ASSIGN(const AttentionTensors all, with_workspace(attention, tensors, workspace));
     return attention->bound.run(all, static_cast<CUstream>(stream));
   });
 }
@@ -120,7 +121,7 @@ cubinet_status cubinet_attention_check(const cubinet_attention* attention,
                                        const cubinet_workspace* workspace, cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(attention, "attention"));
-    CUBINET_TRY_ASSIGN(const AttentionTensors all, with_workspace(tensors, workspace));
+    CUBINET_TRY_ASSIGN(const AttentionTensors all, with_workspace(attention, tensors, workspace));
     return attention->bound.check(all);
   });
 }

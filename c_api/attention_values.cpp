@@ -5,17 +5,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <initializer_list>
 
 namespace cubinet::c_api {
 namespace {
 
-// The constants of the header have the numbers of the C++ enumerations.
-static_assert(CUBINET_TYPE_FP16 == static_cast<int>(DataType::fp16));
-static_assert(CUBINET_TYPE_BF16 == static_cast<int>(DataType::bf16));
-static_assert(CUBINET_TYPE_FP32 == static_cast<int>(DataType::fp32));
-static_assert(CUBINET_TYPE_E4M3 == static_cast<int>(DataType::e4m3));
-static_assert(CUBINET_TYPE_E2M1 == static_cast<int>(DataType::e2m1));
+// The constants of the header have the numbers of the C++ enumerations; those of types, where 0 is
+// none, are one higher.
+static_assert(CUBINET_TYPE_FP16 == static_cast<int>(DataType::fp16) + 1);
+static_assert(CUBINET_TYPE_BF16 == static_cast<int>(DataType::bf16) + 1);
+static_assert(CUBINET_TYPE_FP32 == static_cast<int>(DataType::fp32) + 1);
+static_assert(CUBINET_TYPE_E4M3 == static_cast<int>(DataType::e4m3) + 1);
+static_assert(CUBINET_TYPE_INT32 == static_cast<int>(DataType::int32) + 1);
+static_assert(CUBINET_TYPE_UINT32 == static_cast<int>(DataType::uint32) + 1);
 static_assert(CUBINET_MASK_DENSE == static_cast<int>(AttentionMask::dense));
 static_assert(CUBINET_MASK_CAUSAL == static_cast<int>(AttentionMask::causal));
 static_assert(CUBINET_MASK_CUSTOM == static_cast<int>(AttentionMask::custom));
@@ -27,12 +29,11 @@ constexpr std::uint32_t kProblemFlags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATT
                                         CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
                                         CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS;
 constexpr std::uint32_t kPlanFlags = CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY;
-// The limit of the batch with known lengths, to detect a wrong count before it is read.
-constexpr std::uint32_t kMaximumLengths = 1U << 20;
-
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
 constexpr cubinet_plan_options kDefaultOptions = CUBINET_PLAN_OPTIONS_INIT;
-constexpr cubinet_attention_tensors kNoTensors = {.struct_size = sizeof(cubinet_attention_tensors)};
+constexpr cubinet_attention_tensors kNoTensors = CUBINET_ATTENTION_TENSORS_INIT;
+constexpr cubinet_merge_problem kDefaultMerge = CUBINET_MERGE_PROBLEM_INIT;
+constexpr cubinet_merge_tensors kNoMergeTensors = CUBINET_MERGE_TENSORS_INIT;
 
 Result<DataType> type_of(std::int32_t type, std::string_view member) {
   switch (type) {
@@ -40,11 +41,10 @@ Result<DataType> type_of(std::int32_t type, std::string_view member) {
     case CUBINET_TYPE_BF16:
     case CUBINET_TYPE_FP32:
     case CUBINET_TYPE_E4M3:
-    case CUBINET_TYPE_E2M1:
-      return static_cast<DataType>(type);
+      return static_cast<DataType>(type - 1);
     default:
       return Error{ErrorCode::invalid_argument, fmt::format("`problem.{}` is {}", member, type),
-                   "use a CUBINET_TYPE_ constant"};
+                   "use CUBINET_TYPE_FP16, _BF16, _FP32 or _E4M3"};
   }
 }
 
@@ -67,20 +67,90 @@ Result<void> set_types(const cubinet_attention_problem& given, AttentionProblem&
   return {};
 }
 
+// Returns invalid_argument for a setting of an append that is not requested: it would have no
+// effect.
+Result<void> check_no_append(const cubinet_attention_problem& given) {
+  const char* member = nullptr;
+  if (given.append_type != kDefaultProblem.append_type) member = "append_type";
+  if (given.rope_dim != 0) member = "rope_dim";
+  if (given.q_scale != 1) member = "q_scale";
+  if (given.k_scale != 1) member = "k_scale";
+  if (given.v_scale != 1) member = "v_scale";
+  if ((given.flags & (CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS)) != 0)
+    member = "flags";
+  if (member == nullptr) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("`problem.{}` is set for an append, and none is requested", member),
+               "add CUBINET_ATTENTION_APPEND or CUBINET_ATTENTION_APPEND_ONLY to `problem.flags`"};
+}
+
 Result<void> set_append(const cubinet_attention_problem& given, AttentionProblem& problem) {
   const bool only = (given.flags & CUBINET_ATTENTION_APPEND_ONLY) != 0;
-  if (!only && (given.flags & CUBINET_ATTENTION_APPEND) == 0) return {};
+  const bool attends = (given.flags & CUBINET_ATTENTION_APPEND) != 0;
+  if (only && attends) {
+    return Error{ErrorCode::invalid_argument,
+                 "`problem.flags` has both CUBINET_ATTENTION_APPEND and CUBINET_ATTENTION_APPEND_ONLY",
+                 "set one of them"};
+  }
+  if (!only && !attends) return check_no_append(given);
   AttentionProblem::Append append;
   CUBINET_TRY_ASSIGN(append.data_type, type_of(given.append_type, "append_type"));
   append.rope_dim = given.rope_dim;
   append.interleaved = (given.flags & CUBINET_ATTENTION_ROPE_INTERLEAVED) != 0;
   append.positions = (given.flags & CUBINET_ATTENTION_POSITIONS) != 0;
-  append.attends = !only;
+  append.attends = attends;
   append.q_scale = given.q_scale;
   append.k_scale = given.k_scale;
   append.v_scale = given.v_scale;
   problem.append = append;
   return {};
+}
+
+// A tensor of a run, and the type that it must have.
+struct TypedTensor {
+  const char* name;
+  const cubinet_tensor* tensor;
+  DataType type;
+};
+
+Result<void> check_types(std::initializer_list<TypedTensor> tensors) {
+  for (const TypedTensor& each : tensors) {
+    if (each.tensor->reserved != 0) return check_reserved(each.tensor->reserved, each.name);
+    const std::int32_t wanted = static_cast<std::int32_t>(each.type) + 1;
+    if (each.tensor->type == 0 || each.tensor->type == wanted) continue;
+    const auto all = all_data_types();
+    const auto given = static_cast<std::size_t>(each.tensor->type) - 1;
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("`{}.type` is {}, and the run needs {}", each.name,
+                             given < all.size() ? to_string(static_cast<DataType>(given)) : "no type",
+                             to_string(each.type)),
+                 "pass a tensor of that type"};
+  }
+  return {};
+}
+
+Result<void> check_tensor_types(const cubinet_attention_tensors& given, const AttentionProblem& problem) {
+  const DataType appended = problem.append ? problem.append->data_type : problem.data_type_q;
+  return check_types({{"q", &given.q, problem.data_type_q},
+                      {"k", &given.k, problem.data_type_k},
+                      {"v", &given.v, problem.data_type_v},
+                      {"o", &given.o, problem.data_type_o},
+                      {"page_table", &given.page_table, DataType::int32},
+                      {"kv_lengths", &given.kv_lengths, DataType::int32},
+                      {"lse", &given.lse, DataType::fp32},
+                      {"sinks", &given.sinks, DataType::fp32},
+                      {"mask", &given.mask, DataType::uint32},
+                      {"q_offsets", &given.q_offsets, DataType::int32},
+                      {"softmax_scale", &given.softmax_scale, DataType::fp32},
+                      {"output_scale", &given.output_scale, DataType::fp32},
+                      {"new_q", &given.new_q, appended},
+                      {"new_k", &given.new_k, appended},
+                      {"new_v", &given.new_v, appended},
+                      {"positions", &given.positions, DataType::int32},
+                      {"cos_sin", &given.cos_sin, DataType::fp32},
+                      {"q_scale", &given.q_scale, DataType::fp32},
+                      {"k_scale", &given.k_scale, DataType::fp32},
+                      {"v_scale", &given.v_scale, DataType::fp32}});
 }
 
 DeviceTensor tensor_of(const cubinet_tensor& tensor) {
@@ -110,15 +180,10 @@ Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem) {
   if (given.softmax_scale != 0) converted.softmax_scale = given.softmax_scale;
   if (given.soft_cap != 0) converted.soft_cap = given.soft_cap;
   converted.output_scale = given.output_scale;
-  if (given.kv_lengths != nullptr) {
-    if (given.batch > kMaximumLengths) {
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("`problem.batch` is {}, too many for known lengths", given.batch),
-                   "set `problem.kv_lengths` to NULL"};
-    }
-    converted.kv_lengths.assign(given.kv_lengths, given.kv_lengths + given.batch);
-  }
   CUBINET_TRY(set_append(given, converted));
+  CUBINET_TRY(check_problem(converted));  // before the lengths are read, because it limits the batch
+  if (given.kv_lengths == nullptr) return converted;
+  converted.kv_lengths.assign(given.kv_lengths, given.kv_lengths + given.batch);
   CUBINET_TRY(check_problem(converted));
   return converted;
 }
@@ -128,6 +193,7 @@ Result<PlanOptions> plan_options_of(const cubinet_plan_options* options) {
   if (options == nullptr) return converted;
   CUBINET_TRY_ASSIGN(const auto given, read_structure(options, kDefaultOptions, "options"));
   CUBINET_TRY(check_flags(given.flags, kPlanFlags, "options.flags"));
+  CUBINET_TRY(check_reserved(given.reserved, "options.reserved"));
   CUBINET_TRY_ASSIGN(std::string backend, text_of(given.backend, "options.backend"));
   if (!backend.empty()) converted.backend = std::move(backend);
   if (given.splits != 0) converted.splits = given.splits;
@@ -137,8 +203,35 @@ Result<PlanOptions> plan_options_of(const cubinet_plan_options* options) {
   return converted;
 }
 
-Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors) {
+Result<AttentionMerge::Problem> merge_problem_of(const cubinet_merge_problem* problem) {
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(problem, kDefaultMerge, "problem"));
+  AttentionMerge::Problem converted;
+  converted.heads = given.heads;
+  converted.head_dim = given.head_dim;
+  CUBINET_TRY_ASSIGN(converted.data_type, type_of(given.type, "type"));
+  CUBINET_TRY_ASSIGN(converted.data_type_o, type_of(given.type_o, "type_o"));
+  converted.output_scale = given.output_scale;
+  return converted;
+}
+
+Result<AttentionMerge::Tensors> merge_tensors_of(const cubinet_merge_tensors* tensors,
+                                                 const AttentionMerge::Problem& problem) {
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(tensors, kNoMergeTensors, "tensors"));
+  CUBINET_TRY(check_types({{"first_o", &given.first_o, problem.data_type},
+                           {"first_lse", &given.first_lse, DataType::fp32},
+                           {"second_o", &given.second_o, problem.data_type},
+                           {"second_lse", &given.second_lse, DataType::fp32},
+                           {"o", &given.o, problem.data_type_o},
+                           {"lse", &given.lse, DataType::fp32}}));
+  return AttentionMerge::Tensors{{tensor_of(given.first_o), tensor_of(given.first_lse)},
+                                 {tensor_of(given.second_o), tensor_of(given.second_lse)},
+                                 {tensor_of(given.o), tensor_of(given.lse)}};
+}
+
+Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors,
+                                    const AttentionProblem& problem) {
   CUBINET_TRY_ASSIGN(const auto given, read_structure(tensors, kNoTensors, "tensors"));
+  CUBINET_TRY(check_tensor_types(given, problem));
   AttentionTensors converted;
   converted.q = tensor_of(given.q);
   converted.k = tensor_of(given.k);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/merge.hpp>
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/base/result.hpp>
@@ -12,7 +13,11 @@ namespace cubinet::c_api {
 // the header does not define. Whether the problem is one that a kernel serves is checked later.
 Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem);
 Result<PlanOptions> plan_options_of(const cubinet_plan_options* options);
-// Allocates nothing.
-Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors);
+Result<AttentionMerge::Problem> merge_problem_of(const cubinet_merge_problem* problem);
+// Compare the types that the tensors state with those of the problem. Allocate nothing on success.
+Result<AttentionMerge::Tensors> merge_tensors_of(const cubinet_merge_tensors* tensors,
+                                                 const AttentionMerge::Problem& problem);
+Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors,
+                                    const AttentionProblem& problem);
 
 }  // namespace cubinet::c_api

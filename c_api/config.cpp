@@ -168,8 +168,10 @@ class LogReceiver {
  public:
   explicit LogReceiver(const cubinet_log_callback& callback) : callback_(callback) {}
   ~LogReceiver() {
-    if (callback_.drop != nullptr) callback_.drop(callback_.user);
+    if (is_owner_ && callback_.drop != nullptr) callback_.drop(callback_.user);
   }
+  // Makes this object drop the callback. Called when nothing can fail any more.
+  void take_ownership() { is_owner_ = true; }
   LogReceiver(const LogReceiver&) = delete;
   LogReceiver& operator=(const LogReceiver&) = delete;
 
@@ -179,6 +181,7 @@ class LogReceiver {
 
  private:
   cubinet_log_callback callback_;
+  bool is_owner_ = false;
 };
 
 }  // namespace
@@ -217,10 +220,11 @@ cubinet_status cubinet_config_set_log(cubinet_config* config, const cubinet_log_
     CUBINET_TRY_ASSIGN(const cubinet_log_callback given, read_structure(callback, none, "callback"));
     if (given.call == nullptr)
       return Error{ErrorCode::invalid_argument, "`callback.call` is NULL", "set it to a function"};
-    const auto receiver = std::make_shared<const LogReceiver>(given);
+    const auto receiver = std::make_shared<LogReceiver>(given);
     config->options.log = [receiver](LogLevel level, std::string_view message) {
       receiver->receive(level, message);
     };
+    receiver->take_ownership();
     return {};
   });
 }

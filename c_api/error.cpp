@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "c_terms.hpp"
 #include "call.hpp"
 #include "structures.hpp"
 
@@ -58,9 +59,15 @@ cubinet_error out_of_memory{{ErrorCode::unavailable, "out of memory", "", "", 0}
 cubinet_status fail(cubinet_error** error, Error reason) noexcept {
   const cubinet_status status = status_of(reason.code);
   if (error == nullptr) return status;
-  *error = new (std::nothrow) cubinet_error{std::move(reason), status, false};
-  if (*error == nullptr) *error = &out_of_memory;
-  return (*error)->status;
+  try {
+    reason.message = in_c_terms(std::move(reason.message));
+    reason.remedy = in_c_terms(std::move(reason.remedy));
+    *error = new cubinet_error{std::move(reason), status, false};
+    return status;
+  } catch (const std::bad_alloc&) {
+    *error = &out_of_memory;
+    return CUBINET_UNAVAILABLE;
+  }
 }
 
 namespace {

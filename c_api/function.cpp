@@ -8,12 +8,16 @@ namespace cubinet::c_api {
 namespace {
 
 constexpr cubinet_launch_config kDefaultLaunch = CUBINET_LAUNCH_CONFIG_INIT;
+// A kernel has at most 32,764 bytes of arguments (CUDA 12.1 and up), and few have more than a page.
+// The limit detects a wrong count before the lists are read.
+constexpr std::size_t kMaximumArguments = 4096;
 constexpr std::uint32_t kLaunchFlags =
     CUBINET_LAUNCH_PROGRAMMATIC | CUBINET_LAUNCH_COOPERATIVE | CUBINET_LAUNCH_SPREADS_CLUSTERS;
 
 Result<LaunchConfig> launch_of(const cubinet_launch_config* config) {
   CUBINET_TRY_ASSIGN(const cubinet_launch_config given, read_structure(config, kDefaultLaunch, "config"));
   CUBINET_TRY(check_flags(given.flags, kLaunchFlags, "config.flags"));
+  CUBINET_TRY(check_reserved(given.reserved, "config.reserved"));
   LaunchConfig launch;
   std::copy_n(given.grid, 3, launch.grid.begin());
   std::copy_n(given.block, 3, launch.block.begin());
@@ -29,10 +33,8 @@ Result<LaunchConfig> launch_of(const cubinet_launch_config* config) {
 Result<void> launch(const Function& function, const cubinet_launch_config* config,
                     const void* const* arguments, const std::uint32_t* sizes, std::size_t count) {
   CUBINET_TRY_ASSIGN(const LaunchConfig launch_config, launch_of(config));
-  if (count != 0) {
-    CUBINET_TRY(check_pointer(arguments, "arguments"));
-    CUBINET_TRY(check_pointer(sizes, "sizes"));
-  }
+  CUBINET_TRY(check_list(arguments, count, "arguments", kMaximumArguments));
+  CUBINET_TRY(check_list(sizes, count, "sizes", kMaximumArguments));
   return function.launch_raw(launch_config, arguments, sizes, count);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/merge.hpp>
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/attention/workspace.hpp>
 #include <cubinet/cubinet.h>
@@ -48,6 +49,7 @@ struct cubinet_config {
 
 struct cubinet_runtime {
   std::shared_ptr<cubinet::Session> session;
+  cubinet::c_api::Counted references = {};
 };
 
 struct cubinet_spec {
@@ -67,6 +69,12 @@ struct cubinet_function {
 
 struct cubinet_attention {
   cubinet::BoundAttention bound;
+  cubinet::c_api::Counted references = {};
+};
+
+struct cubinet_merge {
+  cubinet::AttentionMerge::Problem problem;
+  cubinet::AttentionMerge bound;
   cubinet::c_api::Counted references = {};
 };
 

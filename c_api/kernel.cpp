@@ -9,14 +9,6 @@
 namespace cubinet::c_api {
 namespace {
 
-Result<void> check_list(const void* elements, std::size_t count, std::string_view name) {
-  if (count > kMaximumListElements) {
-    return Error{ErrorCode::invalid_argument, fmt::format("`{}` has {} elements", name, count),
-                 fmt::format("pass at most {}", kMaximumListElements)};
-  }
-  return count == 0 ? Result<void>() : check_pointer(elements, name);
-}
-
 Result<std::vector<std::string>> texts_of(const cubinet_string* texts, std::size_t count,
                                           std::string_view name) {
   CUBINET_TRY(check_list(texts, count, name));
@@ -155,6 +147,9 @@ cubinet_status cubinet_kernel_forget(const cubinet_kernel* kernel, int32_t devic
                                      cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(kernel, "kernel"));
+    if (device < 0)
+      return Error{ErrorCode::invalid_argument, fmt::format("`device` is {}", device),
+                   "pass a device's number"};
     const bool removed = kernel->session->runtime().release(*kernel->kernel, device);
     if (released != nullptr) *released = removed ? 1 : 0;
     return {};

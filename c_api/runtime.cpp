@@ -16,8 +16,12 @@ cubinet_status cubinet_runtime_create(const cubinet_config* config, cubinet_runt
   });
 }
 
+cubinet_runtime* cubinet_runtime_retain(cubinet_runtime* runtime) {
+  return retain(runtime);
+}
+
 void cubinet_runtime_release(cubinet_runtime* runtime) {
-  delete runtime;
+  release(runtime);
 }
 
 cubinet_status cubinet_runtime_counters(const cubinet_runtime* runtime, cubinet_counters* counters,

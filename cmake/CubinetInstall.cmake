@@ -81,11 +81,16 @@ configure_pc(cubinet "${PROJECT_DESCRIPTION}" "Libs: -L\${libdir} -lcubinet")
 configure_pc(cubinet-cpp "${PROJECT_DESCRIPTION}, for C++"
              "Requires: ${pc_requires}\nLibs: -L\${libdir} -l:libcubinet.a ${pc_libs}")
 
+# The C library has no dependencies that a consumer would need, so it has its own export set.
 install(
-  TARGETS cubinet cubinet_c
+  TARGETS cubinet_c
+  EXPORT cubinetCTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+install(EXPORT cubinetCTargets NAMESPACE cubinet:: DESTINATION ${package_dir} COMPONENT development)
+install(
+  TARGETS cubinet
   EXPORT cubinetTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT cubinetTargets NAMESPACE cubinet:: DESTINATION ${package_dir} COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/cubinetConfig.cmake ${PROJECT_BINARY_DIR}/cubinetConfigVersion.cmake

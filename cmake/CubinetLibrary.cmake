@@ -49,4 +49,6 @@ endforeach()
 target_include_directories(cubinet_c PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/c_api/include>
                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(cubinet_c PRIVATE $<BUILD_INTERFACE:cubinet_settings> ${linked})
-target_link_options(cubinet_c PRIVATE LINKER:--version-script=${exports} LINKER:--no-undefined-version)
+# The thread that links kernels is never joined, so the library must stay loaded after dlclose.
+target_link_options(cubinet_c PRIVATE LINKER:--version-script=${exports} LINKER:--no-undefined-version
+                    LINKER:-z,nodelete)

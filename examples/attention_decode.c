@@ -19,7 +19,8 @@ enum { ROW_BYTES = HEAD_DIM * 2, KV_BYTES = BATCH * TOKENS * KV_HEADS * ROW_BYTE
 #define BF16_ONE 0x3f80
 
 /* Prints the error and ends the program if a call failed. */
-static void check(cubinet_status status, cubinet_error* error) {
+static void check(cubinet_status status, cubinet_error** failure) {
+  cubinet_error* error = *failure;
   cubinet_error_info info = CUBINET_ERROR_INFO_INIT;
   if (status == CUBINET_OK) return;
   cubinet_error_get(error, &info);
@@ -36,11 +37,12 @@ static void check_driver(CUresult result) {
 }
 
 static cubinet_tensor copy_to_device(const void* bytes, size_t size) {
-  cubinet_tensor tensor = {0, size, {0, 0, 0}};
+  cubinet_tensor tensor = CUBINET_TENSOR_INIT;
   CUdeviceptr address = 0;
   check_driver(cuMemAlloc(&address, size));
   check_driver(cuMemcpyHtoD(address, bytes, size));
   tensor.address = address;
+  tensor.bytes = size;
   return tensor;
 }
 
@@ -54,26 +56,26 @@ int main(int argc, char** argv) {
   cubinet_attention* attention = NULL;
   cubinet_workspace* workspace = NULL;
   cubinet_attention_problem problem = CUBINET_ATTENTION_PROBLEM_INIT;
-  cubinet_attention_tensors tensors = {.struct_size = sizeof tensors};
+  cubinet_attention_tensors tensors = CUBINET_ATTENTION_TENSORS_INIT;
 
   check_driver(cuInit(0));
   check_driver(cuDeviceGet(&device_handle, 0));
   check_driver(cuDevicePrimaryCtxRetain(&context, device_handle));
   check_driver(cuCtxSetCurrent(context));
 
-  check(cubinet_config_create(CUBINET_ABI_VERSION, &config, &error), error);
+  check(cubinet_config_create(CUBINET_ABI_VERSION, &config, &error), &error);
   check(cubinet_config_set(config, cubinet_str("home"), cubinet_str(argc > 1 ? argv[1] : "cubinet-home"), &error),
-        error);
-  if (argc > 2) check(cubinet_config_set(config, cubinet_str("toolkit"), cubinet_str(argv[2]), &error), error);
-  check(cubinet_runtime_create(config, &runtime, &error), error);
+        &error);
+  if (argc > 2) check(cubinet_config_set(config, cubinet_str("toolkit"), cubinet_str(argv[2]), &error), &error);
+  check(cubinet_runtime_create(config, &runtime, &error), &error);
   cubinet_config_release(config);
   problem.batch = BATCH;
   problem.kv_len = TOKENS;
   problem.heads_q = HEADS;
   problem.heads_kv = KV_HEADS;
   problem.page_size = PAGE;
-  check(cubinet_attention_bind(runtime, &problem, NULL, 0, &attention, &error), error);
-  check(cubinet_workspace_create(attention, &workspace, &error), error);
+  check(cubinet_attention_bind(runtime, &problem, NULL, 0, &attention, &error), &error);
+  check(cubinet_workspace_create(attention, &workspace, &error), &error);
 
   for (size_t i = 0; i < KV_BYTES / 2; ++i) values[i] = BF16_ONE;
   for (int i = 0; i < PAGES; ++i) pages[i] = (i * 37) % PAGES;
@@ -83,7 +85,7 @@ int main(int argc, char** argv) {
   tensors.o = copy_to_device(zeros, Q_BYTES);
   tensors.page_table = copy_to_device(pages, sizeof pages);
   tensors.kv_lengths = copy_to_device(lengths, sizeof lengths);
-  check(cubinet_attention_run(attention, &tensors, workspace, NULL, &error), error);
+  check(cubinet_attention_run(attention, &tensors, workspace, NULL, &error), &error);
   check_driver(cuMemcpyDtoH(output, tensors.o.address, Q_BYTES));
   for (size_t i = 0; i < Q_BYTES / 2; ++i) {
     if (output[i] == BF16_ONE) continue;

@@ -4,6 +4,7 @@
 #include "root_folder.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/base/result_guard.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -22,6 +23,7 @@ struct LinkWork {
   const std::function<void()>* work;
   std::exception_ptr thrown;
   bool done = false;
+  bool guarded = false;  // ResultGuard of the waiting thread
 };
 
 // The queue lives as long as the process, because its thread is never joined.
@@ -45,6 +47,7 @@ struct LinkQueue {
       waiting.pop_front();
       lock.unlock();
       try {
+        const ResultGuard misuse(next->guarded);
         (*next->work)();
       } catch (...) {
         next->thrown = std::current_exception();
@@ -83,7 +86,7 @@ Result<LinkQueue*> link_queue() {
 
 Result<void> run_in_link_thread(const std::function<void()>& work) {
   CUBINET_TRY_ASSIGN(LinkQueue* const queue, link_queue());
-  LinkWork mine{&work, nullptr};
+  LinkWork mine{&work, nullptr, false, ResultGuard::guards_this_thread()};
   {
     std::unique_lock lock(queue->mutex);
     queue->waiting.push_back(&mine);

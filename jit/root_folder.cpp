@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "root_folder.hpp"
 
+#include <cubinet/base/result_guard.hpp>
+
 #include <exception>
 #include <pthread.h>
 #include <sched.h>
@@ -16,12 +18,14 @@ constexpr std::size_t kStackBytes = std::size_t{32} << 20;
 struct Work {
   const std::function<void()>& work;
   std::exception_ptr thrown;
+  bool guarded = false;  // ResultGuard of the waiting thread
 };
 
 void* do_work(void* argument) {
   Work& work = *static_cast<Work*>(argument);
   enter_root_folder();
   try {
+    const ResultGuard guard(work.guarded);
     work.work();
   } catch (...) {
     work.thrown = std::current_exception();  // an exception that leaves a thread ends the program
@@ -36,7 +40,7 @@ void enter_root_folder() {
 }
 
 void run_at_root(const std::function<void()>& work) {
-  Work shared{work, nullptr};
+  Work shared{work, nullptr, ResultGuard::guards_this_thread()};
   pthread_attr_t attributes;
   if (::pthread_attr_init(&attributes) != 0) return work();
   ::pthread_attr_setstacksize(&attributes, kStackBytes);

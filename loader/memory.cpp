@@ -32,7 +32,13 @@ Result<DeviceBuffer> DeviceBuffer::allocate(std::shared_ptr<const Device> device
 Result<DeviceBuffer> DeviceBuffer::zeroed(std::shared_ptr<const Device> device, std::size_t bytes) {
   CUBINET_TRY_ASSIGN(DeviceBuffer buffer, allocate(std::move(device), bytes));
   CUBINET_TRY(buffer.fill(std::byte{0}));
-  return buffer;
+  // The fill is asynchronous, and streams of a caller that do not wait for the legacy default
+  // stream must find zeros too.
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, buffer.device_->make_current());
+  const Driver& driver = *buffer.device_->driver();
+  const CUresult result = driver.api().cuStreamSynchronize(nullptr);
+  if (result == CUDA_SUCCESS) return buffer;
+  return driver.error(result, "cuStreamSynchronize", "filling " + buffer_text(*buffer.device_, bytes));
 }
 
 DeviceBuffer DeviceBuffer::borrow(std::shared_ptr<const Device> device, std::uint64_t address,

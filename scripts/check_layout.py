@@ -43,6 +43,8 @@ TEST_SUITES = {"loop"}
 FRONT_END = "cli"
 VERBS = "cli/application.cpp"
 TOOL_TERMS = "cli/tool_terms.cpp"
+# The table of what the C header calls it.
+C_TERMS = "c_api/c_terms.cpp"
 
 # Pages that a script writes.
 GENERATED_PAGES = ("bench/results/",)
@@ -51,6 +53,9 @@ GENERATED_PAGES = ("bench/results/",)
 C_HEADERS = r"std(def|int)\.h|string\.h"
 
 MAXIMUM_LINES = 600
+LONG_FILES = {
+    "c_api/include/cubinet/cubinet.h": "the C interface is one header",
+}
 DEVICE_CODE = "kernel_templates/device/"
 MAXIMUM_COLUMNS = 110  # of device code, as .clang-format has it
 CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
@@ -199,7 +204,7 @@ class Checker:
 
     def check_length(self, path):
         lines = len(self.read(path).splitlines())
-        if lines > MAXIMUM_LINES:
+        if lines > MAXIMUM_LINES and path not in LONG_FILES:
             self.report(path, f"{lines} lines; the limit is {MAXIMUM_LINES}")
 
     def check_width(self, path):
@@ -217,7 +222,7 @@ class Checker:
             if found and not path.startswith(homes):
                 self.report(path, f"{found.group(0)!r} belongs to {', '.join(homes)} alone")
         module = path.split("/")[0]
-        if module in self.modules and module != FRONT_END and "/device/" not in path:
+        if module in self.modules and module != FRONT_END and path != C_TERMS and "/device/" not in path:
             self.check_messages(path)
         public = f"{module}/include/" in path
         for bracket, header in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', code, re.MULTILINE):

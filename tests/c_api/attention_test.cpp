@@ -23,7 +23,7 @@ cubinet_attention_problem small() {
 }
 
 cubinet_tensor whole(const DeviceBuffer& buffer) {
-  return {buffer.address(), buffer.size(), {0, 0, 0}};
+  return {buffer.address(), buffer.size(), {0, 0, 0}, 0, 0};
 }
 
 struct Bound {
@@ -33,7 +33,7 @@ struct Bound {
   CAttention attention;
   CWorkspace workspace;
   std::vector<DeviceBuffer> buffers;
-  cubinet_attention_tensors tensors = {};
+  cubinet_attention_tensors tensors = CUBINET_ATTENTION_TENSORS_INIT;
 
   Bound() {
     const cubinet_attention_problem problem = small();
@@ -45,7 +45,6 @@ struct Bound {
     cubinet_workspace* memory = nullptr;
     REQUIRE(cubinet_workspace_create(bound, &memory, nullptr) == CUBINET_OK);
     workspace.reset(memory);
-    tensors.struct_size = sizeof tensors;
     tensors.q = allocate(std::vector<std::uint16_t>(128));
     tensors.k = allocate(std::vector<std::uint16_t>(64 * 128));
     tensors.v = allocate(std::vector<std::uint16_t>(64 * 128, 0x3f80));

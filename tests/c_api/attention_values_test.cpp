@@ -88,7 +88,7 @@ TEST_CASE("values that the header does not define are refused by their member") 
     CHECK(problem.error().code == ErrorCode::invalid_argument);
     return problem.error().message;
   };
-  CHECK(refused([](auto& given) { given.type_q = 3; }) == "`problem.type_q` is 3");
+  CHECK(refused([](auto& given) { given.type_q = 4; }) == "`problem.type_q` is 4");
   CHECK(refused([](auto& given) { given.mask = 2; }) == "`problem.mask` is 2");
   CHECK(refused([](auto& given) { given.kv_order = 9; }) == "`problem.kv_order` is 9");
   CHECK(refused([](auto& given) { given.flags = 1U << 30; }).find("problem.flags") != std::string::npos);
@@ -96,6 +96,13 @@ TEST_CASE("values that the header does not define are refused by their member") 
   CHECK_FALSE(refused([](auto& given) { given.heads_kv = 5; }).empty());
   CHECK_FALSE(refused([](auto& given) { given.struct_size = 0; }).empty());
   CHECK_FALSE(problem_of(nullptr));
+  CHECK(refused([](auto& given) { given.rope_dim = 64; }).find("`problem.rope_dim`") != std::string::npos);
+  CHECK(refused([](auto& given) { given.k_scale = 2; }).find("`problem.k_scale`") != std::string::npos);
+  CHECK(refused([](auto& given) { given.flags = CUBINET_ATTENTION_POSITIONS; }).find("`problem.flags`") !=
+        std::string::npos);
+  CHECK(refused([](auto& given) {
+          given.flags = CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY;
+        }).find("has both") != std::string::npos);
 }
 
 TEST_CASE("plan options may be absent") {
@@ -117,14 +124,13 @@ TEST_CASE("plan options may be absent") {
 }
 
 TEST_CASE("each tensor reaches its member") {
-  cubinet_attention_tensors given = {};
-  given.struct_size = sizeof given;
+  cubinet_attention_tensors given = CUBINET_ATTENTION_TENSORS_INIT;
   // The tensors follow struct_size as an array would.
   auto* const first = &given.q;
   const std::size_t count = (sizeof given - offsetof(cubinet_attention_tensors, q)) / sizeof(cubinet_tensor);
   for (std::size_t i = 0; i < count; ++i)
-    first[i] = {i + 1, 2 * i, {static_cast<std::int64_t>(i), 0, 0}};
-  const auto tensors = tensors_of(&given);
+    first[i] = {i + 1, 2 * i, {static_cast<std::int64_t>(i), 0, 0}, 0, 0};
+  const auto tensors = tensors_of(&given, AttentionProblem());
   REQUIRE(tensors);
   const AttentionTensors& t = *tensors;
   std::size_t expected = 0;
@@ -137,4 +143,22 @@ TEST_CASE("each tensor reaches its member") {
     CHECK(tensor->strides[0] == static_cast<std::int64_t>(expected - 1));
   }
   CHECK(expected == count);
+}
+
+TEST_CASE("a type that a tensor states has to be the one of the run") {
+  cubinet_attention_tensors given = CUBINET_ATTENTION_TENSORS_INIT;
+  given.q.type = CUBINET_TYPE_BF16;
+  given.page_table.type = CUBINET_TYPE_INT32;
+  CHECK(tensors_of(&given, AttentionProblem()));
+  given.k.type = CUBINET_TYPE_FP16;
+  CHECK(tensors_of(&given, AttentionProblem()).error().message == "`k.type` is fp16, and the run needs bf16");
+  given.k.type = 1234;
+  CHECK(tensors_of(&given, AttentionProblem()).error().message ==
+        "`k.type` is no type, and the run needs bf16");
+  given.k.type = 0;
+  given.k.reserved = 1;
+  CHECK_FALSE(tensors_of(&given, AttentionProblem()));
+  cubinet_merge_tensors parts = CUBINET_MERGE_TENSORS_INIT;
+  parts.second_lse.type = CUBINET_TYPE_BF16;
+  CHECK(merge_tensors_of(&parts, {}).error().message.find("`second_lse.type`") == 0);
 }

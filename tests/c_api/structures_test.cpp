@@ -8,6 +8,12 @@ using namespace cubinet::c_api;
 
 namespace {
 
+struct Grown {
+  std::size_t struct_size = sizeof(Grown);
+  std::uint64_t first = 1;
+  std::uint64_t added = 2;
+};
+
 // A structure of a later header.
 struct Newer {
   cubinet_launch_config known = CUBINET_LAUNCH_CONFIG_INIT;
@@ -15,6 +21,9 @@ struct Newer {
 };
 
 }  // namespace
+
+template <>
+inline constexpr std::size_t cubinet::c_api::kFirstSize<Grown> = 16;
 
 TEST_CASE("a structure of this version is taken as it is") {
   cubinet_launch_config config = CUBINET_LAUNCH_CONFIG_INIT;
@@ -40,7 +49,8 @@ TEST_CASE("a longer structure is taken if what is unknown is zero") {
 TEST_CASE("a size of zero, a small and a huge one are invalid, and so is no structure") {
   cubinet_launch_config config = CUBINET_LAUNCH_CONFIG_INIT;
   const cubinet_launch_config defaults = CUBINET_LAUNCH_CONFIG_INIT;
-  for (const std::size_t size : {std::size_t{0}, sizeof config - 1, std::size_t{1} << 40}) {
+  for (const std::size_t size :
+       {std::size_t{0}, sizeof config - 1, std::size_t{5000}, std::size_t{1} << 40}) {
     config.struct_size = size;
     const auto read = read_structure(&config, defaults, "config");
     REQUIRE_FALSE(read);
@@ -60,6 +70,37 @@ TEST_CASE("an output structure keeps the size that its caller set") {
   CHECK(target.struct_size == sizeof target);
   target.struct_size = 0;
   CHECK_FALSE(write_structure(facts, &target, "counters"));
+}
+
+TEST_CASE("a newer output structure has zeros in the members that this library does not know") {
+  struct {
+    cubinet_counters known = CUBINET_COUNTERS_INIT;
+    std::uint64_t added = 77;
+  } newer;
+  newer.known.struct_size = sizeof newer;
+  cubinet_counters facts = CUBINET_COUNTERS_INIT;
+  facts.compiled = 5;
+  REQUIRE(write_structure(facts, &newer.known, "counters"));
+  CHECK(newer.known.compiled == 5);
+  CHECK(newer.added == 0);
+}
+
+TEST_CASE("a structure of an older version has the defaults of what it lacks") {
+  // Grown has gained a member since its first version.
+  Grown older{kFirstSize<Grown>, 3, 99};
+  const auto read = read_structure(&older, Grown{sizeof(Grown), 1, 2}, "grown");
+  REQUIRE(read);
+  CHECK(read->first == 3);
+  CHECK(read->added == 2);
+  Grown facts{0, 4, 5};
+  REQUIRE(write_structure(facts, &older, "grown"));
+  CHECK(older.first == 4);
+  CHECK(older.added == 99);
+}
+
+TEST_CASE("a reserved member has to be zero") {
+  CHECK(check_reserved(0, "config.reserved"));
+  CHECK(check_reserved(1, "config.reserved").error().code == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("an unknown flag is named") {

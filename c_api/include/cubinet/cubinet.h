@@ -3,33 +3,44 @@
  * cubinet's C library: finds, compiles, verifies, loads and launches CUDA kernels. C11 and C++.
  * Needs no CUDA header. docs/c.md shows its use.
  *
- * Objects are opaque handles. A function that creates one returns it with one reference, which the
- * caller releases with the type's `_release`. Releasing NULL does nothing. An object keeps alive
- * what it depends on, so handles may be released in any order.
+ * Objects are opaque handles. A function that creates one returns it with one reference, which
+ * the caller releases with the type's `_release`. Releasing NULL does nothing. An object keeps
+ * alive what it depends on, so handles may be released in any order.
  *
- * Results. Every function that can fail returns a status: 0 (CUBINET_OK) or the code of an error.
- * It takes `cubinet_error** error` as its last argument, which may be NULL. On failure it stores a
- * new error there, which the caller releases; on success it stores NULL. After a failure the other
- * results are unchanged. No C++ exception leaves the library: an invariant that is broken inside
- * gives CUBINET_INTERNAL, exhausted memory CUBINET_UNAVAILABLE.
+ * Results. Every function that can fail returns a status: 0 (CUBINET_OK) or the code of an
+ * error. It takes `cubinet_error** error` as its last argument, which may be NULL. On failure
+ * it stores a new error there, which the caller releases; on success it stores NULL. After a
+ * failure the other results are unchanged. No C++ exception leaves the library: an invariant
+ * that is broken inside gives CUBINET_INTERNAL, exhausted memory CUBINET_UNAVAILABLE.
  *
  * Strings are pairs of pointer and length (cubinet_string), UTF-8, and need no final zero.
- * Arguments are copied. A string that a function returns belongs to the object that the function
- * names, and is valid until that object is released.
+ * Arguments are copied. A string that a function returns belongs to the object that the
+ * function names, and is valid until that object is released.
  *
  * Structures that may grow begin with `struct_size`, which the CUBINET_..._INIT macros set. New
  * members are only appended; a shorter structure gives them their defaults. A longer one is
- * accepted if its unknown bytes are 0, otherwise the call returns CUBINET_UNSUPPORTED. A size of
- * 0, or one that is smaller than the first version's, is CUBINET_INVALID_ARGUMENT.
+ * accepted if its unknown bytes are 0, otherwise the call returns CUBINET_UNSUPPORTED. A size
+ * of 0, or one that is smaller than the first version's, is CUBINET_INVALID_ARGUMENT.
  *
- * Threads. Every function may be called from several threads at once with the same handles, except
- * those on cubinet_config and cubinet_spec, which one thread at a time may use. Callbacks may be
- * called on any thread, also several at once.
+ * Threads. Every function may be called from several threads at once with the same handles,
+ * except those on cubinet_config, cubinet_spec and cubinet_workspace, which one thread at a
+ * time may use. Callbacks may be called on any thread, also several at once. They must not
+ * throw, and must not call this library: it may hold a lock. A thread must not be cancelled
+ * (pthread_cancel) inside a call.
+ *
+ * Blocking. Functions that search, compile or load may block for seconds: on files, servers,
+ * other builders, NVRTC and the driver. Releasing the last reference to a function, a kernel, a
+ * runtime, a merge or an attention may unload modules, which waits for the work of the device's
+ * context, and a workspace frees device memory: do neither between launches of a running
+ * server. The others do not block.
  *
  * Fork. In a child that is forked after a runtime was created, calls with the parent's objects
- * return CUBINET_UNSUPPORTED. The child may release them and create its own.
+ * that search, compile, load or launch return CUBINET_UNSUPPORTED. The child may release them,
+ * which frees nothing of the parent's, and create its own.
  *
- * The library reads no environment variable. cubinet_config_from_environment() is given one.
+ * The library does not read its configuration from the environment;
+ * cubinet_config_from_environment() is given one. NVRTC itself reads NV_NVVM_VERSION, so a
+ * compile looks whether it is set and then returns CUBINET_UNSUPPORTED.
  */
 #ifndef CUBINET_CUBINET_H
 #define CUBINET_CUBINET_H
@@ -50,8 +61,8 @@ extern "C" {
 
 /* ---- Version ------------------------------------------------------------------------------- */
 
-/* The version of this header: 65536 * major + minor. A new minor adds functions or members. A new
- * major is another library (libcubinet.so.MAJOR). */
+/* The version of this header: 65536 * major + minor. A new minor adds functions or members. A
+ * new major is another library (libcubinet.so.MAJOR). */
 #define CUBINET_ABI_VERSION UINT32_C(0x00010000)
 
 /* Returns the version of the loaded library, in the same form. */
@@ -123,14 +134,14 @@ CUBINET_EXPORT void cubinet_text_release(cubinet_text* text);
 typedef struct cubinet_config cubinet_config;
 
 /* Creates a configuration with the defaults: no home, no bundle, builds stay in memory.
- * `abi_version` is CUBINET_ABI_VERSION. Returns CUBINET_UNSUPPORTED if the caller's major version
- * is not the library's. */
+ * `abi_version` is CUBINET_ABI_VERSION. Returns CUBINET_UNSUPPORTED if the caller's major
+ * version is not the library's. */
 CUBINET_EXPORT cubinet_status cubinet_config_create(uint32_t abi_version, cubinet_config** config,
                                                     cubinet_error** error);
 
-/* Creates a configuration from environment variables, as the command `cubinet` does from its own:
- * CUBINET_HOME, CUBINET_SITE_HOMES, CUDA_HOME and the others of docs/cli.md. `variables` is an
- * array of "NAME=value" that ends with NULL, such as `environ`. It is copied. */
+/* Creates a configuration from environment variables, as the command `cubinet` does from its
+ * own: CUBINET_HOME, CUBINET_SITE_HOMES, CUDA_HOME and the others of docs/cli.md. `variables`
+ * is an array of "NAME=value" that ends with NULL, such as `environ`. It is copied. */
 CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_version,
                                                               const char* const* variables,
                                                               cubinet_config** config, cubinet_error** error);
@@ -143,7 +154,7 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   site_home            list: a read-only home, searched after the home
  *   bundle               list: a bundle file, or the reference of a server
  *   mirror               list: a mirror of the bundle that was added last
- *   cache                list: the URL of a build cache that several nodes share
+ *   cache                list: the URL of a build cache of several nodes, which is only read
  *   policy_file          trust policy (docs/formats/policy.md)
  *   compile              "on_miss" (default) or "never"
  *   target               the only SM target that is used: "sm_90a"
@@ -157,12 +168,13 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   template_file        list: a template source, or a folder of them
  *   driver_library       path of the CUDA driver; default: libcuda.so.1
  *
- * Returns CUBINET_INVALID_ARGUMENT for an unknown name or a wrong value. Does not open anything. */
+ * Returns CUBINET_INVALID_ARGUMENT for an unknown name or a wrong value. Does not open
+ * anything. */
 CUBINET_EXPORT cubinet_status cubinet_config_set(cubinet_config* config, cubinet_string name,
                                                  cubinet_string value, cubinet_error** error);
 
-/* A receiver of log lines. `call` and `drop` must not throw. `drop`, which may be NULL, is called
- * once with `user` when the library no longer uses the callback. */
+/* A receiver of log lines. `drop`, which may be NULL, is called once with `user` when the
+ * library no longer uses the callback. */
 enum { CUBINET_LOG_DEBUG = 0, CUBINET_LOG_INFO = 1, CUBINET_LOG_WARNING = 2, CUBINET_LOG_ERROR = 3 };
 typedef struct cubinet_log_callback {
   size_t struct_size;
@@ -173,8 +185,8 @@ typedef struct cubinet_log_callback {
 #define CUBINET_LOG_CALLBACK_INIT \
   { sizeof(cubinet_log_callback), NULL, NULL, NULL }
 
-/* Sets the receiver of the log lines of runtimes that are created with `config`. On failure `drop`
- * is not called. */
+/* Sets the receiver of the log lines of runtimes that are created with `config`. On failure
+ * `drop` is not called. */
 CUBINET_EXPORT cubinet_status cubinet_config_set_log(cubinet_config* config,
                                                      const cubinet_log_callback* callback,
                                                      cubinet_error** error);
@@ -185,10 +197,11 @@ CUBINET_EXPORT void cubinet_config_release(cubinet_config* config);
 /* Opens stores, finds and compiles kernels, and keeps loaded modules. */
 typedef struct cubinet_runtime cubinet_runtime;
 
-/* Creates a runtime. Opens the home and the bundles; servers, the driver and NVRTC are opened when
- * they are first needed. Reads files and may block on them. `config` is copied. */
+/* Creates a runtime. Opens the home and the bundles; servers, the driver and NVRTC are opened
+ * when they are first needed. Reads files and may block on them. `config` is copied. */
 CUBINET_EXPORT cubinet_status cubinet_runtime_create(const cubinet_config* config, cubinet_runtime** runtime,
                                                      cubinet_error** error);
+CUBINET_EXPORT cubinet_runtime* cubinet_runtime_retain(cubinet_runtime* runtime);
 CUBINET_EXPORT void cubinet_runtime_release(cubinet_runtime* runtime);
 
 /* Counts of requests for kernels by the source that served them. */
@@ -255,9 +268,9 @@ CUBINET_EXPORT void cubinet_spec_release(cubinet_spec* spec);
 /* A checked request for one kernel of one runtime. Immutable; may be shared and kept. */
 typedef struct cubinet_kernel cubinet_kernel;
 
-/* Resolves a specification: checks it against its template and fills in defaults. If no template
- * has its name, finds the stored kernel that it describes. Does not compile. May block on
- * stores. */
+/* Resolves a specification: checks it against its template and fills in defaults. If no
+ * template has its name, finds the stored kernel that it describes. Does not compile. May block
+ * on stores. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_from_spec(cubinet_runtime* runtime, const cubinet_spec* spec,
                                                        cubinet_kernel** kernel, cubinet_error** error);
 
@@ -309,23 +322,24 @@ CUBINET_EXPORT cubinet_status cubinet_kernel_describe(const cubinet_kernel* kern
 
 enum { CUBINET_IMAGE_CUBIN = 0, CUBINET_IMAGE_PTX = 1 };
 
-/* Returns the verified image for one exact target ("sm_90a"), without a device: from a store, or
- * compiled and kept. May compile and block. Returns CUBINET_NOT_FOUND if there is no build and it
- * may not be compiled. */
+/* Returns the verified image for one exact target ("sm_90a"), without a device: from a store,
+ * or compiled and kept. May compile and block. Returns CUBINET_NOT_FOUND if there is no build
+ * and it may not be compiled. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_image(const cubinet_kernel* kernel, cubinet_string target,
                                                    int32_t kind, cubinet_text** image,
                                                    cubinet_error** error);
 
 /* Removes the kernel's functions on a device from the runtime's cache, so that the next request
- * looks in the stores again. The module is unloaded when its last cubinet_function is released.
- * Stores 1 in `*released` if there was something to remove, otherwise 0; `released` may be NULL. */
+ * looks in the stores again. The module is unloaded when its last cubinet_function is released;
+ * launches by cubinet_launch must have finished. Stores 1 in `*released` if there was something
+ * to remove, otherwise 0; `released` may be NULL. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_forget(const cubinet_kernel* kernel, int32_t device,
                                                     int32_t* released, cubinet_error** error);
 
 /* ---- Functions and launches ---------------------------------------------------------------- */
 
-/* A loaded kernel on one device. It keeps its module loaded. Keep it as long as a CUDA graph with
- * the kernel is launched. */
+/* A loaded kernel on one device. It keeps its module loaded. Keep it as long as a CUDA graph
+ * with the kernel is launched. */
 typedef struct cubinet_function cubinet_function;
 
 /* Finds or compiles the kernel and loads it. An empty `entry_point` means the kernel's first.
@@ -354,24 +368,26 @@ typedef struct cubinet_function_info {
 CUBINET_EXPORT cubinet_status cubinet_function_get_info(const cubinet_function* function,
                                                         cubinet_function_info* info, cubinet_error** error);
 
-/* Returns address and size of a variable of the function's module (`__constant__`, `__device__` or
- * `__managed__`), valid while the function is kept. */
+/* Returns address and size of a variable of the function's module (`__constant__`, `__device__`
+ * or `__managed__`), valid while the function is kept. */
 CUBINET_EXPORT cubinet_status cubinet_function_global(const cubinet_function* function, cubinet_string name,
                                                       uint64_t* address, size_t* size,
                                                       cubinet_error** error);
 
-/* The configuration of a launch. Zeros mean the kernel's own values. */
+/* The configuration of a launch. CUBINET_LAUNCH_CONFIG_INIT sets one block of the kernel's own
+ * size, cluster and shared memory. */
 typedef struct cubinet_launch_config {
   size_t struct_size;
   uint32_t grid[3];              /* blocks, all at least 1 */
   uint32_t block[3];             /* threads; x = 0: the kernel's block */
   uint32_t cluster[3];           /* blocks per cluster; x = 0: the kernel's */
   uint32_t dynamic_shared_bytes; /* UINT32_MAX: the kernel's */
-  void* stream;                  /* a CUstream of the device's primary context; NULL: the default stream */
-  uint32_t flags;                /* CUBINET_LAUNCH_... */
+  void* stream;      /* a CUstream of the device's primary context; NULL: the legacy default stream */
+  uint32_t flags;    /* CUBINET_LAUNCH_... */
+  uint32_t reserved; /* must be 0 */
 } cubinet_launch_config;
 #define CUBINET_LAUNCH_CONFIG_INIT \
-  { sizeof(cubinet_launch_config), {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, UINT32_MAX, NULL, 0 }
+  { sizeof(cubinet_launch_config), {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, UINT32_MAX, NULL, 0, 0 }
 enum {
   /* The kernel may start before its predecessor in the stream ends, if it waits for it itself. */
   CUBINET_LAUNCH_PROGRAMMATIC = 1,
@@ -380,18 +396,20 @@ enum {
   CUBINET_LAUNCH_SPREADS_CLUSTERS = 4
 };
 
-/* Launches the kernel. `arguments` has `count` pointers to values, `sizes` their sizes in bytes,
- * which are compared with the kernel's. Takes no lock, allocates nothing unless it fails, and does
- * not wait for the device. The device's primary context must be current (as after
- * cudaSetDevice). */
+/* Launches the kernel. `arguments` has `count` pointers to values, `sizes` their sizes in
+ * bytes, which are compared with the kernel's. Takes no lock, allocates nothing unless it
+ * fails, and does not wait for the device. The device's primary context must be current (as
+ * after cudaSetDevice). */
 CUBINET_EXPORT cubinet_status cubinet_function_launch(const cubinet_function* function,
                                                       const cubinet_launch_config* config,
                                                       const void* const* arguments, const uint32_t* sizes,
                                                       size_t count, cubinet_error** error);
 
 /* Finds the kernel's first function on the device and launches it: cubinet_function_get and
- * cubinet_function_launch in one call, for callers that keep kernels only. After the first call it
- * allocates nothing unless it fails. */
+ * cubinet_function_launch in one call, for callers that keep kernels only. The first call may
+ * compile and load. Later ones take a shared lock and allocate nothing unless they fail. Not
+ * for captures: a graph needs a cubinet_function that is kept. The device's primary context
+ * must be current. */
 CUBINET_EXPORT cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32_t device,
                                              const cubinet_launch_config* config,
                                              const void* const* arguments, const uint32_t* sizes,
@@ -399,12 +417,14 @@ CUBINET_EXPORT cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32
 
 /* ---- Attention ----------------------------------------------------------------------------- */
 
+/* Element types. 0 is no type. */
 enum {
-  CUBINET_TYPE_FP16 = 0,
-  CUBINET_TYPE_BF16 = 1,
-  CUBINET_TYPE_FP32 = 2,
-  CUBINET_TYPE_E4M3 = 5,
-  CUBINET_TYPE_E2M1 = 7
+  CUBINET_TYPE_FP16 = 1,
+  CUBINET_TYPE_BF16 = 2,
+  CUBINET_TYPE_FP32 = 3,
+  CUBINET_TYPE_INT32 = 5,
+  CUBINET_TYPE_E4M3 = 6,
+  CUBINET_TYPE_UINT32 = 14
 };
 enum { CUBINET_MASK_DENSE = 0, CUBINET_MASK_CAUSAL = 1, CUBINET_MASK_CUSTOM = 3 };
 enum { CUBINET_KV_NHD = 0, CUBINET_KV_HND = 1 };
@@ -419,9 +439,9 @@ enum {
   CUBINET_ATTENTION_POSITIONS = 128       /* the caller gives the position of each new token */
 };
 
-/* One call of decode attention over a paged KV cache, without its tensors. Lengths are in tokens
- * and are the largest of the batch; kv_len includes the q_len newest tokens. docs/attention.md
- * defines each member; the names are those of AttentionProblem. */
+/* One call of decode attention over a paged KV cache, without its tensors. Lengths are in
+ * tokens and are the largest of the batch; kv_len includes the q_len newest tokens.
+ * docs/attention.md defines each member; the names are those of AttentionProblem. */
 typedef struct cubinet_attention_problem {
   size_t struct_size;
   uint32_t batch;
@@ -442,8 +462,8 @@ typedef struct cubinet_attention_problem {
   double softmax_scale; /* 0: 1 / sqrt(head_dim_qk), or 1 / sqrt(192) for latent attention */
   double soft_cap;      /* 0: none */
   double output_scale;
-  /* Lengths that are known when the problem is planned, `batch` of them; NULL: none. They affect
-   * the division of work and never the result. */
+  /* Lengths that are known when the problem is planned, `batch` of them; NULL: none. They
+   * affect the division of work and never the result. */
   const int32_t* kv_lengths;
   /* With CUBINET_ATTENTION_APPEND or _APPEND_ONLY: */
   int32_t append_type; /* of the new rows: bf16 or fp16 */
@@ -465,7 +485,11 @@ typedef struct cubinet_tensor {
   uint64_t address;
   uint64_t bytes; /* from the address on that belong to the tensor */
   int64_t strides[3];
+  int32_t type;     /* CUBINET_TYPE_..., compared with what the run needs; 0: not stated */
+  int32_t reserved; /* must be 0 */
 } cubinet_tensor;
+#define CUBINET_TENSOR_INIT \
+  { 0, 0, {0, 0, 0}, 0, 0 }
 
 /* The tensors of a run. Shapes and types are those of AttentionTensors in docs/attention.md.
  * Members that the problem does not need stay zero. */
@@ -492,11 +516,20 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor k_scale;
   cubinet_tensor v_scale;
   cubinet_tensor scratch;  /* cubinet_attention_info::scratch_bytes; or pass a cubinet_workspace */
-  cubinet_tensor counters; /* counter_bytes, zeroed before the first run */
+  cubinet_tensor counters; /* counter_bytes, zeroed before the first run; each run leaves zeros */
 } cubinet_attention_tensors;
+#define CUBINET_ATTENTION_TENSORS_INIT                                                             \
+  {                                                                                                \
+    sizeof(cubinet_attention_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,                   \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT         \
+  }
 
-/* A plan whose kernels are loaded on one device. Immutable. Keep it as long as a CUDA graph of its
- * runs is launched. */
+/* A plan whose kernels are loaded on one device. Immutable. Keep it as long as a CUDA graph of
+ * its runs is launched. */
 typedef struct cubinet_attention cubinet_attention;
 
 /* Choices of a plan. NULL in place of a pointer to it means the defaults. */
@@ -504,13 +537,14 @@ typedef struct cubinet_plan_options {
   size_t struct_size;
   cubinet_string backend; /* empty: "auto" */
   uint32_t splits;        /* KV splits; 0: the plan decides */
-  /* Tokens of each KV split, a multiple of 128; 0: the plan decides. With a value, the result of a
-   * sequence has the same bits in every batch. */
+  /* Tokens of each KV split, a multiple of 128; 0: the plan decides. With a value, the result
+   * of a sequence has the same bits in every batch. */
   uint32_t split_tokens;
-  uint32_t flags; /* CUBINET_PLAN_... */
+  uint32_t flags;    /* CUBINET_PLAN_... */
+  uint32_t reserved; /* must be 0 */
 } cubinet_plan_options;
 #define CUBINET_PLAN_OPTIONS_INIT \
-  { sizeof(cubinet_plan_options), {NULL, 0}, 0, 0, 0 }
+  { sizeof(cubinet_plan_options), {NULL, 0}, 0, 0, 0, 0 }
 enum {
   CUBINET_PLAN_EXISTING_KERNELS = 1, /* use existing builds only */
   /* The first kernel may start before its predecessor in the stream ends (9.0 and up). */
@@ -550,15 +584,18 @@ CUBINET_EXPORT cubinet_status cubinet_attention_get_info(const cubinet_attention
 
 /* Scratch memory of runs on one stream. Two runs that may overlap need two workspaces. */
 typedef struct cubinet_workspace cubinet_workspace;
-/* Allocates the memory on the device and zeroes the counters. Release it after the last run. */
+/* Allocates the memory on the device and zeroes the counters. Waits for the legacy default
+ * stream; must not be called during a capture. Release it after its last run, and the last
+ * launch of a graph with one, has finished. Attentions whose runs follow each other on one
+ * stream may share the largest workspace of them. */
 CUBINET_EXPORT cubinet_status cubinet_workspace_create(const cubinet_attention* attention,
                                                        cubinet_workspace** workspace,
                                                        cubinet_error** error);
 CUBINET_EXPORT void cubinet_workspace_release(cubinet_workspace* workspace);
 
 /* Launches the plan's kernels on the stream. `workspace` may be NULL if `tensors` names scratch
- * and counters. Allocates nothing unless it fails, waits for nothing and copies nothing, so it may
- * be captured in a CUDA graph and replayed with any lengths up to kv_len. Returns
+ * and counters. Allocates nothing unless it fails, waits for nothing and copies nothing, so it
+ * may be captured in a CUDA graph and replayed with any lengths up to kv_len. Returns
  * CUBINET_INVALID_ARGUMENT with the name of a tensor that has a wrong address, size, stride or
  * alignment. */
 CUBINET_EXPORT cubinet_status cubinet_attention_run(const cubinet_attention* attention,
@@ -570,6 +607,101 @@ CUBINET_EXPORT cubinet_status cubinet_attention_check(const cubinet_attention* a
                                                       const cubinet_attention_tensors* tensors,
                                                       const cubinet_workspace* workspace,
                                                       cubinet_error** error);
+
+/* A kernel, loaded on one device, that merges two partial attention results by their log-sum-
+ * exps: attention over one part of the KV (a shared prefix, the tokens of one device) and over
+ * the rest. Immutable. Keep it as long as a CUDA graph of its runs is launched. */
+typedef struct cubinet_merge cubinet_merge;
+
+typedef struct cubinet_merge_problem {
+  size_t struct_size;
+  uint32_t heads;      /* query heads */
+  uint32_t head_dim;   /* columns of O, a multiple of 8 */
+  int32_t type;        /* of O of both parts: bf16, fp16 or fp32 */
+  int32_t type_o;      /* of the merged O: bf16, fp16, fp32 or e4m3 */
+  double output_scale; /* the factor of the merged O */
+} cubinet_merge_problem;
+#define CUBINET_MERGE_PROBLEM_INIT \
+  { sizeof(cubinet_merge_problem), 1, 128, CUBINET_TYPE_BF16, CUBINET_TYPE_BF16, 1.0 }
+
+/* O is [tokens, heads, head_dim]; the log-sum-exps are [tokens, heads], fp32, natural logarithm. */
+typedef struct cubinet_merge_tensors {
+  size_t struct_size;
+  cubinet_tensor first_o;
+  cubinet_tensor first_lse;
+  cubinet_tensor second_o;
+  cubinet_tensor second_lse;
+  cubinet_tensor o;   /* may be one of the parts if types and strides are equal */
+  cubinet_tensor lse; /* the same; address 0: not written */
+} cubinet_merge_tensors;
+#define CUBINET_MERGE_TENSORS_INIT                                                                 \
+  {                                                                                                \
+    sizeof(cubinet_merge_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,  \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT                              \
+  }
+
+/* Finds or compiles the kernel and loads it. May block for seconds while it compiles. */
+CUBINET_EXPORT cubinet_status cubinet_merge_bind(cubinet_runtime* runtime,
+                                                 const cubinet_merge_problem* problem, int32_t device,
+                                                 cubinet_merge** merge, cubinet_error** error);
+/* Launches the kernel on the stream, with the guarantees of cubinet_attention_run. Launches
+ * nothing if `tokens` is 0. */
+CUBINET_EXPORT cubinet_status cubinet_merge_run(const cubinet_merge* merge,
+                                                const cubinet_merge_tensors* tensors, uint32_t tokens,
+                                                void* stream, cubinet_error** error);
+CUBINET_EXPORT cubinet_merge* cubinet_merge_retain(cubinet_merge* merge);
+CUBINET_EXPORT void cubinet_merge_release(cubinet_merge* merge);
+
+/* ---- Prebuilding --------------------------------------------------------------------------- */
+
+/* The completion of one kernel. `kernel` is empty if only time has passed. */
+typedef struct cubinet_prebuild_progress {
+  size_t struct_size;
+  size_t done;
+  size_t total;
+  cubinet_string kernel;  /* "rms_norm(hidden_size=4096) for sm_90a" */
+  cubinet_string outcome; /* "compiled", "registry", ..., "not found" or "failed: REASON" */
+  double seconds;         /* of the compilation, or of the search */
+  uint64_t bytes;         /* of the image; 0: there is none */
+} cubinet_prebuild_progress;
+
+/* The kernels of a bundle and how to build them. */
+typedef struct cubinet_prebuild_options {
+  size_t struct_size;
+  cubinet_string output; /* the bundle to write */
+  cubinet_string matrix; /* kernels as JSON (docs/cli.md); empty: none */
+  /* Attention problems whose plans' kernels are also built, for a device of this compute
+   * capability ("9.0") and SM count (0: the usual one). */
+  const cubinet_attention_problem* const* problems;
+  size_t problem_count;
+  cubinet_string device;
+  uint32_t sm_count;
+  uint32_t jobs;          /* parallel compilations; 0: as processors and memory allow */
+  cubinet_string profile; /* "plain", "ship" or "archive"; empty: "ship" */
+  cubinet_string channel; /* the name of the series of versions; empty: none */
+  uint64_t version;       /* the highest version of a channel is used */
+  uint64_t created;       /* seconds since 1970; 0: not stated */
+  uint64_t expires;
+  /* Called after each kernel and several times a second in between; calls do not overlap. NULL:
+   * none. The progress is valid during the call. */
+  void (*progress)(void* user, const cubinet_prebuild_progress* progress);
+  /* Called often. If it returns another value than 0, no further compilation begins. NULL: none. */
+  int32_t (*cancelled)(void* user);
+  void* user;
+} cubinet_prebuild_options;
+#define CUBINET_PREBUILD_OPTIONS_INIT                                                               \
+  {                                                                                                 \
+    sizeof(cubinet_prebuild_options), {NULL, 0}, {NULL, 0}, NULL, 0, {NULL, 0}, 0, 0, {NULL, 0},    \
+        {NULL, 0}, 0, 0, 0, NULL, NULL, NULL                                                        \
+  }
+
+/* Compiles the kernels that no store of `config` has, and writes all of them to a bundle.
+ * Blocks until it is done. Returns CUBINET_OK only if the bundle has every kernel; `*json` is
+ * then the report that `cubinet prebuild --json` prints. Otherwise the error's detail is the
+ * report, if there is one. Finished builds stay in the home. */
+CUBINET_EXPORT cubinet_status cubinet_prebuild(const cubinet_config* config,
+                                               const cubinet_prebuild_options* options,
+                                               cubinet_text** json, cubinet_error** error);
 
 #ifdef __cplusplus
 }

@@ -13,13 +13,21 @@ struct ResultMisuse {
 
 // A scope in which the misuse of a Result on this thread throws ResultMisuse instead of ending the
 // program. For boundaries to programs that must survive a defect of this library. Scopes may be
-// nested.
+// nested. Threads that work for a guarded one and return its exceptions are guarded too.
 class ResultGuard {
  public:
-  ResultGuard();
+  ResultGuard() : ResultGuard(true) {}
+  // Guards nothing if `active` is false.
+  explicit ResultGuard(bool active);
   ~ResultGuard();
   ResultGuard(const ResultGuard&) = delete;
   ResultGuard& operator=(const ResultGuard&) = delete;
+
+  // Returns whether this thread is in such a scope.
+  static bool guards_this_thread();
+
+ private:
+  bool active_;
 };
 
 }  // namespace cubinet

@@ -28,7 +28,8 @@ class DeviceBuffer {
  public:
   // Allocates a buffer. Zero bytes give a buffer with address 0. A driver error states the size.
   static Result<DeviceBuffer> allocate(std::shared_ptr<const Device> device, std::size_t bytes);
-  // Allocates a buffer and sets all bytes to zero.
+  // Allocates a buffer and sets all bytes to zero. Waits until they are, and thereby for the work
+  // in the legacy default stream. Must not be called during a capture.
   static Result<DeviceBuffer> zeroed(std::shared_ptr<const Device> device, std::size_t bytes);
   // Allocates a buffer of the source's size and copies the source to it.
   template <CopyableRange Source>
