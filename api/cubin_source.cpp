@@ -98,7 +98,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
 Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget target,
                                       const CubinRecords& refused) {
   const Stopwatch watch;
-  CUBINET_TRY(kernel.request()->kernel_template()->check_target(kernel.spec(), target.target));
+  CUBINET_TRY(kernel.request()->kernel_template()->check_target(kernel.spec(), target.target, target.kind));
   const auto known = today(kernel, target);
   const std::optional<BuildFingerprint> fingerprint = known ? *known : std::nullopt;
   const bool failed_before = std::any_of(refused.begin(), refused.end(), [&](const auto& record) {
