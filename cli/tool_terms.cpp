@@ -63,7 +63,7 @@ constexpr Term kTerms[] = {
     {"HttpSettings::plain_http", "--plain-http"},
     {"HttpSettings::proxy", "HTTPS_PROXY"},
     {"KernelKey::to_string()", "`cubinet key`"},
-    {"KeySetTurn::first", "`cubinet trust update --first`"},
+    {"KeySetTurn::first", "`cubinet trust update KEYSET --first`"},
     {"KeySetTurn::next", "`cubinet trust update` without --first"},
     {"MirrorFoldersOptions::lists", "--checksums sha256:DIGEST, several by --checksums FILE"},
     {"PinOptions::manifest", "--manifest"},
