@@ -150,8 +150,11 @@ std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device,
                         std::none_of(builds.records.begin(), builds.records.end(), [](const auto& record) {
                           return record->origin == CubinOrigin::imported;
                         });
-  if (!is_added)
-    return "import a folder or attach a bundle that holds it for a device of " + device.to_string();
+  if (!is_added) {
+    const bool of_template = kernel.spec().maker == KernelMaker::kernel_template;
+    return "import a folder or attach a bundle that holds it for a device of " + device.to_string() +
+           (of_template ? ", or name its template with `RuntimeOptions::templates`" : "");
+  }
   return "build its image for a device of " + device.to_string() + " too, or as PTX, and add it as '" +
          printable(kernel.spec().name) + "' with `Runtime::resolve(name, image)`";
 }

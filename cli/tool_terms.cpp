@@ -76,6 +76,7 @@ constexpr Term kTerms[] = {
     {"Runtime::release()", "Runtime::release()"},  // no verb keeps a plan
     {"Runtime::rows()", "Runtime::rows()"},        // no verb keeps a plan
     {"RuntimeOptions::compile", "`cubinet compile`"},
+    {"RuntimeOptions::templates", "--template-file"},
     {"SecretKey::generate()", "`cubinet trust keygen`"},
     {"SecretKey::parse()", "--password-file, or --cache-key-password for the key of a cache"},
     {"ServerAccess::password", "--password-file"},

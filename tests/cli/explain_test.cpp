@@ -166,6 +166,9 @@ TEST_CASE("explain and key take every name that list prints, and the remedy of a
     REQUIRE(explained.status == 0);
     CHECK(explained.json()["chosen"]["target"] == "sm_90a");
   }
+  const ToolResult elsewhere = sandbox.run({"explain", "by_rows", "--device", "sm_80"});
+  CHECK(elsewhere.status == 1);
+  CHECK(contains(elsewhere.out, "or name its template with --template-file"));
   REQUIRE(
       sandbox.run({"compile", "--source", sandbox.path("two.cu"), "-D", "X", "--target", "sm_90a"}).status ==
       0);
