@@ -125,9 +125,10 @@ class Runtime {
   // Functions are named by their symbols. Returns corruption, invalid_argument or unsupported if
   // the bytes are not a loadable CUDA image.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view name, ByteView image) = 0;
-  // Resolves a stored kernel. The argument is the key of any of its builds, the name of one of its
-  // functions, or the name of its image. "@" and the beginning of a pin may follow a name. Returns
-  // an error (invalid_argument) that lists the kernels if several match.
+  // Resolves a stored kernel. The argument is the key of any of its builds, else the name of one of
+  // its functions or of its image, else the name of its template, source or publisher, for which
+  // the stores are listed. "@" and the beginning of a pin may follow a name. Returns an error
+  // (invalid_argument) that lists the kernels if several match.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view key_or_name) = 0;
 
   // Returns the function to launch on a device. An empty `entry_point` means the kernel's first.
