@@ -187,14 +187,16 @@ Error missing_verb_error(CLI::App& root) {
 Error usage_error(CLI::App& root, const CLI::ParseError& error) {
   CLI::App& app = innermost_verb(root);
   const std::vector<std::string> extras = root.remaining(true);
+  const bool has_verbs = !verbs_of(app).empty();
+  // The options behind a misspelled verb are unknown because of it.
+  if (has_verbs && !app.remaining().empty() && !app.remaining().front().starts_with('-'))
+    return unknown_verb(app, app.remaining().front());
   const auto option = first_option(extras);
   if (option != extras.end()) {
     const auto next = option + 1 == extras.end() ? std::nullopt : std::optional(*(option + 1));
     return Error{ErrorCode::invalid_argument, message_of(error, root),
                  unknown_option_remedy(app, *option, next)};
   }
-  const bool has_verbs = !verbs_of(app).empty();
-  if (has_verbs && !app.remaining().empty()) return unknown_verb(app, app.remaining().front());
   return Error{ErrorCode::invalid_argument, message_of(error, root),
                has_verbs ? verb_list(app) : more_help(app)};
 }
