@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_tool.hpp"
 
+#include <cubinet/adoption/adoption.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 
@@ -20,8 +21,15 @@ Result<const CacheTool*> find_cache_tool(std::string_view name) {
     if (tool->name == name) return tool;
     known.emplace_back(tool->name);
   }
+  const std::vector<std::string> near = nearest_names(name, known);
   return Error{ErrorCode::invalid_argument, "no cache of '" + printable(name, kQuotedBytes) + "' is known",
-               "one of " + join(known) + "; docs/adoption.md says why not others"};
+               (near.empty() ? std::string() : "did you mean " + join(near, " or ") + "? ") + "There are " +
+                   join(known)};
+}
+
+Result<void> check_cache_tool(std::string_view name) {
+  CUBINET_TRY(find_cache_tool(name));
+  return {};
 }
 
 bool is_lower_hex(std::string_view text, std::size_t digits) {

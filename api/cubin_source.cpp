@@ -98,7 +98,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
 Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget target,
                                       const CubinRecords& refused) {
   const Stopwatch watch;
-  CUBINET_TRY(kernel.request()->kernel_template()->check_target(kernel.spec(), target.target));
+  CUBINET_TRY(kernel.request()->kernel_template()->check_target(kernel.spec(), target.target, target.kind));
   const auto known = today(kernel, target);
   const std::optional<BuildFingerprint> fingerprint = known ? *known : std::nullopt;
   const bool failed_before = std::any_of(refused.begin(), refused.end(), [&](const auto& record) {
@@ -150,8 +150,11 @@ std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device,
                         std::none_of(builds.records.begin(), builds.records.end(), [](const auto& record) {
                           return record->origin == CubinOrigin::imported;
                         });
-  if (!is_added)
-    return "import a folder or attach a bundle that holds it for a device of " + device.to_string();
+  if (!is_added) {
+    const bool of_template = kernel.spec().maker == KernelMaker::kernel_template;
+    return "import a folder or attach a bundle that holds it for a device of " + device.to_string() +
+           (of_template ? ", or name its template with `RuntimeOptions::templates`" : "");
+  }
   return "build its image for a device of " + device.to_string() + " too, or as PTX, and add it as '" +
          printable(kernel.spec().name) + "' with `Runtime::resolve(name, image)`";
 }

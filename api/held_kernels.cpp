@@ -2,7 +2,7 @@
 #include "held_kernels.hpp"
 
 #include <cubinet/base/text.hpp>
-#include <cubinet/kernel_table/published_header.hpp>
+#include <cubinet/cubin_registry/record_names.hpp>
 
 #include <algorithm>
 #include <set>
@@ -69,16 +69,10 @@ std::string what_differs(const std::vector<HeldKernel>& kernels) {
   return join(differing);
 }
 
-// Returns the name of its function if the function belongs to this kernel alone.
-std::string name_of(const KernelBuilds& builds, const HeldKernel& kernel) {
-  const std::vector<EntryPoint>& entries = builds.records[kernel.build]->entry_points;
-  return name_with_pin(kernel.spec, entries.empty() ? kernel.spec.name : entries.front().symbol);
-}
-
-// Returns a line for people: name, pin or specification, location of a build, and key.
+// Returns a line for people: key, name and location of a build.
 std::string line_of(const Library& library, const KernelBuilds& builds, const HeldKernel& kernel) {
   const CubinRecord& record = *builds.records[kernel.build];
-  const std::string line = record.identity.key().to_string() + " " + name_of(builds, kernel);
+  const std::string line = listed_kernel(record);
   const std::string place = library.stores()[builds.candidates[kernel.build].store]->place_of(record);
   return place.empty() ? line : line + " in " + place;
 }
@@ -129,36 +123,54 @@ Result<KernelSpec> held_kernel(Library& library, const KernelSpec& asked, const 
   return error;
 }
 
+namespace {
+
+// Returns the builds that the name means, by the indexes of the stores if they have it. Other names
+// are those of no indexed function.
+Result<KernelBuilds> builds_named(Library& library, std::string_view name) {
+  const auto meant = [&](KernelBuilds builds) {
+    const CubinRecords records = records_named(builds.records, name);
+    const std::unordered_set<std::shared_ptr<const CubinRecord>> kept(records.begin(), records.end());
+    KernelBuilds found;
+    for (std::size_t i = 0; i < builds.records.size(); ++i) {
+      if (!kept.contains(builds.records[i])) continue;
+      found.candidates.push_back(std::move(builds.candidates[i]));
+      found.records.push_back(std::move(builds.records[i]));
+    }
+    return found;
+  };
+  if (const auto key = KernelKey::parse(name)) {
+    CUBINET_TRY_ASSIGN(KernelBuilds builds, library.with_key(*key));
+    if (!builds.records.empty()) return builds;
+  }
+  std::vector<std::string_view> functions = {name};
+  if (const std::size_t at = name.rfind('@'); at != std::string_view::npos)
+    functions.push_back(name.substr(0, at));
+  for (const std::string_view function : functions) {
+    CUBINET_TRY_ASSIGN(KernelBuilds builds, library.with_function(function));
+    KernelBuilds found = meant(std::move(builds));
+    if (!found.records.empty()) return found;
+  }
+  CUBINET_TRY_ASSIGN(KernelBuilds builds, library.all());
+  return meant(std::move(builds));
+}
+
+}  // namespace
+
 Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name) {
   const std::string shown(key_or_name.substr(0, kNameShown));
-  if (const auto key = KernelKey::parse(key_or_name)) {
-    CUBINET_TRY_ASSIGN(const KernelBuilds builds, library.with_key(*key));
-    std::vector<HeldKernel> kernels = kernels_of(builds);
-    if (kernels.size() == 1) return std::move(kernels.front().spec);
-    if (!kernels.empty()) {
-      return several(library, builds, kernels, "the key " + shown, "ask by specification");
-    }
-  }
-  const std::size_t at = std::min(key_or_name.find('@'), key_or_name.size());
-  const std::string_view pin = key_or_name.substr(std::min(at + 1, key_or_name.size()));
-  CUBINET_TRY_ASSIGN(const KernelBuilds builds, library.with_function(key_or_name.substr(0, at)));
+  CUBINET_TRY_ASSIGN(const KernelBuilds builds, builds_named(library, key_or_name));
   std::vector<HeldKernel> kernels = kernels_of(builds);
-  if (!pin.empty()) {
-    std::erase_if(kernels, [&](const HeldKernel& kernel) {
-      const auto there = kernel.spec.parameters.find("pin");
-      return there == kernel.spec.parameters.end() || !names_pin(pin, to_string(there->second));
-    });
-  }
   if (kernels.size() == 1) return std::move(kernels.front().spec);
   if (!kernels.empty()) {
-    return several(
-        library, builds, kernels, "'" + shown + "'",
-        "name one by its key, or with @ and the beginning of its pin or its publisher's version: " +
-            name_of(builds, kernels.front()));
+    return several(library, builds, kernels, "'" + shown + "'",
+                   remedy_for_several(*builds.records[kernels.front().build]));
   }
   return Error{
       ErrorCode::not_found,
-      "'" + shown + "' is neither the key of a build nor the name of a function that some store holds",
+      "'" + shown +
+          "' is neither the key of a build nor the name of a function, template or source that some store "
+          "holds",
       "`Store::list()` lists the keys of a store; `import_artifacts()` imports published cubins, and "
       "`Runtime::resolve(name, image)` adds an image of your own"};
 }

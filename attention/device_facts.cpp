@@ -27,7 +27,7 @@ DeviceFacts DeviceFacts::of(const DeviceProperties& device) {
 
 Result<DeviceFacts> DeviceFacts::named(std::string_view name, std::uint32_t sm_count) {
   DeviceFacts facts;
-  CUBINET_TRY_ASSIGN(facts.capability, ComputeCapability::parse(name));
+  CUBINET_TRY_ASSIGN(facts.capability, ComputeCapability::parse_known(name));
   facts.sm_count = sm_count;
   for (const UsualDevice& usual : kUsualDevices)
     if (facts.sm_count == 0 && usual.capability == facts.capability) facts.sm_count = usual.sm_count;

@@ -24,8 +24,13 @@ Result<JsonObject> JsonObject::open(const JsonValue& value, std::string where) {
 Result<const JsonValue*> JsonObject::get(std::string_view member) {
   known_.emplace(member);
   const JsonValue* value = object_->find(member);
-  if (value == nullptr) return error("the member '" + std::string(member) + "' is missing");
-  return value;
+  if (value != nullptr) return value;
+  std::vector<std::string> others;
+  for (const JsonMember& other : object_->members())
+    if (!known_.contains(other.name)) others.push_back(other.name);
+  const std::vector<std::string> near = nearest_names(member, others);
+  return error("the member '" + std::string(member) + "' is missing" +
+               (near.empty() ? "" : "; is it '" + printable(near.front(), kQuotedBytes) + "'?"));
 }
 
 Result<std::string> JsonObject::text(std::string_view member) {

@@ -13,9 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -59,6 +61,20 @@ std::string refuse_missing_file(std::string& path) {
   std::error_code error;
   if (path.empty() || std::filesystem::is_regular_file(path, error)) return {};
   return "there is no file '" + printable(path, kQuotedBytes) + "'";
+}
+
+// Returns unavailable if the file of --nvrtc is no library, even if the verb needs no compiler. An
+// empty file stands for no compiler.
+Result<void> check_nvrtc(const std::string& file) {
+  if (file.empty()) return {};
+  constexpr std::array<char, 4> kElf = {'\x7f', 'E', 'L', 'F'};
+  std::array<char, 4> begin{};
+  std::ifstream(file, std::ios::binary).read(begin.data(), begin.size());
+  std::error_code unknown;
+  if (begin == kElf || std::filesystem::file_size(file, unknown) == 0) return {};
+  return Error{ErrorCode::unavailable,
+               "--nvrtc: '" + printable(file, kQuotedBytes) + "' is no shared library",
+               "name a libnvrtc.so, or leave it out; `cubinet doctor` lists those that are found"};
 }
 
 // Adds the global options to one verb. Each verb has CLI11 options of its own, but all of them
@@ -269,6 +285,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   console.set_format(line->options.json ? OutputFormat::json : OutputFormat::text);
   console.set_verbosity(line->options.verbosity);
   if (!line->chosen) return context.fail(missing_verb_error(line->root));
+  if (const auto usable = check_nvrtc(line->options.nvrtc); !usable) return context.fail(usable.error());
   const Result<ExitStatus> status = line->chosen(context);
   return status ? *status : context.fail(status.error());
 }

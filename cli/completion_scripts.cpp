@@ -88,6 +88,8 @@ std::string zsh_option(const OptionEntry& option) {
 }
 
 std::string zsh_function(const VerbTable& table, const VerbEntry& verb) {
+  // `help` takes the words of a verb. The first word of what is completed counts as the command.
+  if (verb.words == "help") return "_cubinet_help() {\n  _cubinet \"$@\"\n}\n";
   const std::string name = "_cubinet" + (verb.words.empty() ? "" : "_" + with_underscores(verb.words));
   std::string text = name + "() {\n";
   if (!verb.verbs.empty()) text += "  local curcontext=$curcontext state line\n  local -a verbs\n";
@@ -138,9 +140,15 @@ std::string bash_completion(const VerbTable& table) {
     const std::string pattern = verb.words.empty() ? "''" : "' " + verb.words + "'";
     names += fmt::format("        {}) words='{}' ;;\n", pattern, names_of(verb.options));
     std::vector<std::string> next = verb.verbs;
-    for (const OptionEntry& argument : verb.arguments)
+    bool takes_file = false;
+    for (const OptionEntry& argument : verb.arguments) {
       next.insert(next.end(), argument.choices.begin(), argument.choices.end());
-    if (!next.empty()) verbs += fmt::format("        {}) words='{}' ;;\n", pattern, join(next, " "));
+      takes_file = takes_file || argument.names_file();
+    }
+    // Files are offered if no word begins as typed.
+    if (!next.empty())
+      verbs += fmt::format("        {}) words='{}'{} ;;\n", pattern, join(next, " "),
+                           takes_file ? "; compopt -o default 2>/dev/null" : "");
   }
   return fmt::format(R"(# Bash completion for cubinet, printed by `cubinet completion bash`.
 _cubinet() {{
@@ -157,6 +165,7 @@ _cubinet() {{
       -*) ;;
       *)
         case "$verb $word" in
+          ' help') ;;  # It takes the words of a verb.
           {1}) verb+=" $word" ;;
         esac
         ;;
@@ -210,6 +219,7 @@ function __cubinet_verb --description 'Tests whether the line has exactly these 
             case '-*'
             case '*'
                 switch "$verb $word"
+                    case ' help'
                     case {}
                         set verb "$verb $word"
                 end

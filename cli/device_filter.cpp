@@ -52,7 +52,7 @@ void add_built_problems(CLI::App& verb, DeviceFilter& filter) {
 Result<DeviceRequest> device_request_of(const Context& context, const DeviceFilter& filter) {
   DeviceRequest request;
   if (filter.problems.empty()) {
-    CUBINET_TRY_ASSIGN(request.device.capability, ComputeCapability::parse(filter.device.device));
+    CUBINET_TRY_ASSIGN(request.device.capability, ComputeCapability::parse_known(filter.device.device));
     return request;
   }
   CUBINET_TRY_ASSIGN(request.device, device_facts_of(filter.device));

@@ -101,9 +101,10 @@ Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
   for (const std::string& assignment : assignments) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("'{}' gives no parameter a value", assignment.substr(0, 80)),
-                   "write -p name=value"};
+      return Error{
+          ErrorCode::invalid_argument,
+          fmt::format("'{}' gives no parameter a value", assignment.substr(0, 80)),
+          assignment == "tx" ? "write -p name=value; nvcc's -ptx is --emit ptx here" : "write -p name=value"};
     }
     const std::string name = assignment.substr(0, equals);
     CUBINET_TRY(check_parameter_name(kernel_template, name));
@@ -134,7 +135,9 @@ Result<std::shared_ptr<const Kernel>> resolve_kernel(Runtime& runtime, const std
     return error;
   }
   error.code = ErrorCode::invalid_argument;  // only templates have parameters
-  error.remedy += "; without a template a kernel is named by its key or function, and takes no -p";
+  error.remedy +=
+      "; --template-file names the file of your own template; without one, a kernel is named by its key or "
+      "name and takes no -p";
   return error;
 }
 
@@ -286,7 +289,7 @@ Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& 
   spec.options = kernel.options.flags;
   CUBINET_TRY_ASSIGN(kernel.spec, kernel.kernel_template->resolve(spec));
   for (const ImageTarget target : kernel.targets) {
-    CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target.target));
+    CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target.target, target.kind));
   }
   return kernel;
 }

@@ -10,12 +10,19 @@
 namespace cubinet::cli {
 namespace {
 
-// Returns text that roff prints as it is. A line that begins with a dot or a quote would be a
-// request.
+// Returns text that roff prints as it is, in ASCII, because roff reads other bytes as Latin-1. A
+// line that begins with a dot or a quote would be a request.
 std::string roff_escaped(std::string_view text) {
+  constexpr std::string_view kEllipsis = "\u2026";
   std::string escaped;
   bool begins_line = true;
-  for (const char c : text) {
+  for (; !text.empty(); text.remove_prefix(1)) {
+    if (text.starts_with(kEllipsis)) {
+      escaped += "...";
+      text.remove_prefix(kEllipsis.size() - 1);
+      continue;
+    }
+    const char c = text.front();
     if (begins_line && (c == '.' || c == '\'')) escaped += "\\&";
     if (c == '\\') {
       escaped += "\\e";

@@ -63,7 +63,7 @@ constexpr Term kTerms[] = {
     {"HttpSettings::plain_http", "--plain-http"},
     {"HttpSettings::proxy", "HTTPS_PROXY"},
     {"KernelKey::to_string()", "`cubinet key`"},
-    {"KeySetTurn::first", "`cubinet trust update --first`"},
+    {"KeySetTurn::first", "`cubinet trust update KEYSET --first`"},
     {"KeySetTurn::next", "`cubinet trust update` without --first"},
     {"MirrorFoldersOptions::lists", "--checksums sha256:DIGEST, several by --checksums FILE"},
     {"PinOptions::manifest", "--manifest"},
@@ -76,6 +76,7 @@ constexpr Term kTerms[] = {
     {"Runtime::release()", "Runtime::release()"},  // no verb keeps a plan
     {"Runtime::rows()", "Runtime::rows()"},        // no verb keeps a plan
     {"RuntimeOptions::compile", "`cubinet compile`"},
+    {"RuntimeOptions::templates", "--template-file"},
     {"SecretKey::generate()", "`cubinet trust keygen`"},
     {"SecretKey::parse()", "--password-file, or --cache-key-password for the key of a cache"},
     {"ServerAccess::password", "--password-file"},

@@ -11,6 +11,7 @@
 #include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/jit/prepared_request.hpp>
+#include <cubinet/spec/image_target.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -97,11 +98,11 @@ class NvrtcCompiler final : public Compiler {
 
   Result<CompileOutput> compile(const CompileRequest& given) override {
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
-    CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
+    CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target, request.kind));
     CUBINET_TRY(check_environment());
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
-    CUBINET_TRY(check_supported(loaded, request.target));
+    CUBINET_TRY(check_supported(loaded, {request.target, request.kind}));
     const bool links = needs_link(request.spec.options);
     std::shared_ptr<const NvJitLinkApi> linker;
     if (links) {
@@ -200,11 +201,12 @@ class NvrtcCompiler final : public Compiler {
     return linker_.linked_digest(*request.kernel_template(), closures, libraries);
   }
 
-  static Result<void> check_supported(const Loaded& loaded, SmTarget target) {
-    if (std::find(loaded.targets.begin(), loaded.targets.end(), target) != loaded.targets.end()) return {};
+  static Result<void> check_supported(const Loaded& loaded, ImageTarget target) {
+    if (std::find(loaded.targets.begin(), loaded.targets.end(), target.target) != loaded.targets.end())
+      return {};
     std::string names;
     for (const SmTarget known : loaded.targets)
-      names += " " + known.to_string();
+      names += " " + ImageTarget{known, target.kind}.to_string();
     return Error{ErrorCode::unsupported,
                  "NVRTC " + loaded.api->version().to_string() + " cannot build for " + target.to_string(),
                  "it builds for" + names + "; other targets need another release of NVRTC"};

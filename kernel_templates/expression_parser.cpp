@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "expression.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -231,9 +233,18 @@ class ExpressionParser {
     if (found == "true" || found == "false") return constant(ParameterValue(found == "true"), Type::flag);
     if (accept("(")) return function(begin, found);
     const auto symbol = symbols_.find(found);
-    if (symbol == symbols_.end()) return unknown(begin, "no parameter is named '" + std::string(found) + "'");
+    if (symbol == symbols_.end()) return unknown_parameter(begin, found);
     emit(Operation::push_name, index_of(found));
     return symbol->second.type;
+  }
+
+  Result<Type> unknown_parameter(std::size_t column, std::string_view found) {
+    std::vector<std::string> names;
+    for (const auto& each : symbols_)
+      names.emplace_back(each.first);
+    const std::vector<std::string> near = nearest_names(found, names);
+    return unknown(column, "no parameter is named '" + std::string(found) + "'" +
+                               (near.empty() ? "" : "; did you mean '" + near.front() + "'?"));
   }
 
   Result<Type> unknown(std::size_t column, std::string reason) {

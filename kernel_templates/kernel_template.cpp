@@ -8,6 +8,7 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 #include <cubinet/kernel_templates/parameter_words.hpp>
+#include <cubinet/spec/image_target.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -137,17 +138,19 @@ class DeclaredTemplate final : public KernelTemplate {
     return std::optional<KernelRow>(*std::move(row));
   }
 
-  Result<void> check_target(const KernelSpec& resolved, SmTarget target) const override {
+  Result<void> check_target(const KernelSpec& resolved, SmTarget target, ImageKind kind) const override {
     const SmTarget minimum = declaration_.minimum_target;
     if (!meets_minimum(target, minimum)) {
       return Error{ErrorCode::unsupported,
-                   "the template '" + name() + "' cannot be built for " + target.to_string() + ": it needs " +
-                       minimum.to_string() + (minimum.kind == TargetKind::baseline ? " or later" : ""),
+                   "the template '" + name() + "' cannot be built for " +
+                       ImageTarget{target, kind}.to_string() + ": it needs " +
+                       ImageTarget{minimum, kind}.to_string() +
+                       (minimum.kind == TargetKind::baseline ? " or later" : ""),
                    "choose another target or another template"};
     }
     CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, all_entry_points(resolved));
     for (const EntryPoint& entry : entries) {
-      CUBINET_TRY(check_launch_limits(entry, resolved, target));
+      CUBINET_TRY(check_launch_limits(entry, resolved, {target, kind}));
     }
     return {};
   }
@@ -281,10 +284,11 @@ class DeclaredTemplate final : public KernelTemplate {
   }
 
   Result<void> check_launch_limits(const EntryPoint& entry, const KernelSpec& resolved,
-                                   SmTarget target) const {
+                                   ImageTarget image) const {
+    const SmTarget target = image.target;
     const auto never = [&](const std::string& reason) {
       return Error{ErrorCode::unsupported,
-                   resolved.to_string() + " can never be launched on " + target.to_string() +
+                   resolved.to_string() + " can never be launched on " + image.to_string() +
                        ": its kernel '" + entry.name + "' " + reason,
                    "choose smaller tiles or another target"};
     };

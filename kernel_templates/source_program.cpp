@@ -68,7 +68,7 @@ class ProgramTemplate final : public KernelTemplate {
   Result<std::optional<KernelRow>> row(const KernelSpec&) const override {
     return std::optional<KernelRow>();
   }
-  Result<void> check_target(const KernelSpec&, SmTarget) const override { return {}; }
+  Result<void> check_target(const KernelSpec&, SmTarget, ImageKind) const override { return {}; }
   Result<std::string> parameters_header(const KernelSpec&) const override { return std::string(); }
 
  private:

@@ -280,6 +280,15 @@ Result<void> read_linked_parts(JsonObject& object, TemplateDeclaration& declarat
   return {};
 }
 
+// Adds an unknown member to an error that it may have caused: without its base a declaration lacks
+// parameters.
+Error with_unknown_member(JsonObject& object, Error error) {
+  for (const char* later : {"base", "globals", "options"})
+    object.has(later);
+  if (const auto known = object.finish(); !known) error.message += "; " + known.error().message;
+  return error;
+}
+
 Result<TemplateDeclaration> read_declaration(const JsonValue& document) {
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(document, "the declaration"));
   TemplateDeclaration declaration;
@@ -294,7 +303,8 @@ Result<TemplateDeclaration> read_declaration(const JsonValue& document) {
   if (!target) return object.error_at("minimum_target", "'minimum_target': " + target.error().message);
   declaration.minimum_target = *target;
   CUBINET_TRY(read_linked_parts(object, declaration));
-  CUBINET_TRY(read_lists(object, declaration));
+  if (auto lists = read_lists(object, declaration); !lists)
+    return with_unknown_member(object, std::move(lists).error());
   CUBINET_TRY(read_globals(object, declaration));
   CUBINET_TRY_ASSIGN(declaration.options, read_options(object, declaration.parameters));
   CUBINET_TRY(object.finish());

@@ -23,7 +23,7 @@ Result<void> Global::check_range(std::string_view doing, std::size_t bytes, std:
                                                 ": the variable has " + std::to_string(size_) + " bytes"};
 }
 
-Result<void> Global::copy_from(ByteView source, CUstream stream, std::size_t offset) const {
+Result<void> Global::write(ByteView source, CUstream stream, std::size_t offset) const {
   CUBINET_TRY(check_range("writing", source.size(), offset));
   if (source.empty()) return {};
   const Device& device = module_->device();
@@ -35,7 +35,7 @@ Result<void> Global::copy_from(ByteView source, CUstream stream, std::size_t off
                                                         copy_text("writing", source.size(), offset, symbol_));
 }
 
-Result<void> Global::copy_to(std::span<std::byte> target, CUstream stream, std::size_t offset) const {
+Result<void> Global::read(std::span<std::byte> target, CUstream stream, std::size_t offset) const {
   CUBINET_TRY(check_range("reading", target.size(), offset));
   if (target.empty()) return {};
   const Device& device = module_->device();

@@ -53,15 +53,21 @@ void add_candidates(const AttentionPlan& plan, nlohmann::json& document) {
   document["missing_candidates"] = std::move(missing);
 }
 
-std::string key_text(const KernelRow& row) {
-  return identify(row).key().to_string();
+// Returns the key under which stores have the kernel that the plan launches. A template's kernel is
+// identified by its specification, a published one by its row.
+std::string key_text(const AttentionPlan& plan) {
+  const auto* spec = std::get_if<KernelSpec>(&plan.steps[plan.attention_step()].kernel);
+  const KernelIdentity identity = spec != nullptr && spec->maker == KernelMaker::kernel_template
+                                      ? identify(*spec, plan.row.target)
+                                      : identify(plan.row);
+  return identity.key().to_string();
 }
 
 void add_row(const AttentionPlan& plan, nlohmann::json& document) {
   for (const char* field : {"key", "target", "function", "digest", "source"})
     document[field] = nullptr;
   if (plan.row.function_name.empty()) return;
-  document["key"] = key_text(plan.row);
+  document["key"] = key_text(plan);
   document["target"] = plan.row.target.to_string();
   document["function"] = plan.row.function_name;
   if (plan.exists()) document["digest"] = plan.row.digest.to_hex();
@@ -136,7 +142,7 @@ nlohmann::json describe_declines(const AttentionResolution& resolution) {
 nlohmann::json describe(const NearMiss& miss, ComputeCapability device) {
   nlohmann::json described = {{"function", miss.row->function_name},
                               {"target", miss.row->target.to_string()},
-                              {"key", key_text(*miss.row)},
+                              {"key", identify(*miss.row).key().to_string()},
                               {"runs_here", miss.runs_here},
                               {"architecture", why_not_on(miss.row->target, device)},
                               {"differences", nlohmann::json::array()}};

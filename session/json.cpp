@@ -41,22 +41,6 @@ nlohmann::json describe(const StoreFinding& finding) {
   return {{"kind", to_string(finding.kind)}, {"file", finding.file}, {"reason", finding.reason}};
 }
 
-KernelSpec spec_of(const CubinRecord& record) {
-  auto decoded = decode_kernel(record.identity.kernel_encoding());
-  if (decoded) return *std::move(decoded);
-  KernelSpec unknown;
-  unknown.name = "?";
-  return unknown;
-}
-
-std::vector<std::string> kernel_names(const CubinRecord& record) {
-  const bool of_source = record.identity.kernel().maker() == KernelMaker::source;
-  std::vector<std::string> names;
-  for (const EntryPoint& entry : record.entry_points)
-    names.push_back(of_source ? entry.cpp_name() : entry.name);
-  return names;
-}
-
 std::string kernel_title(const CubinRecord& record) {
   const KernelSpec spec = spec_of(record);
   if (spec.maker != KernelMaker::source || record.entry_points.empty()) return printable(spec.to_string());

@@ -153,7 +153,7 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
       spec.options = options;
       const auto resolved = kernel_template->resolve(spec);
       for (const ImageTarget target : element.targets) {
-        const auto allowed = resolved ? kernel_template->check_target(*resolved, target.target)
+        const auto allowed = resolved ? kernel_template->check_target(*resolved, target.target, target.kind)
                                       : Result<void>(resolved.error());
         if (!allowed) {
           expansion.refused.push_back({{spec, target}, allowed.error()});

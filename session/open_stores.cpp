@@ -65,15 +65,6 @@ Result<std::shared_ptr<Home>> open_first_home(const SessionOptions& options) {
   return writes_home(options) ? home_to_keep(options) : home_to_read(options);
 }
 
-Result<std::shared_ptr<Store>> open_site_home(const SessionOptions& options, const std::string& folder) {
-  auto opened = Home::open(home_options(options, folder, HomeOptions::Access::read_only));
-  if (opened) return std::shared_ptr<Store>(*std::move(opened));
-  Error error = std::move(opened).error();
-  error.message = "a site home cannot be used: " + error.message;
-  error.remedy = "name a home that can be read with `SessionOptions::site_homes`";
-  return error;
-}
-
 ServerOptions server_options(const SessionOptions& options, const std::string& reference,
                              std::shared_ptr<Home> home) {
   ServerOptions server;
@@ -138,6 +129,15 @@ Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptio
   if (options.home.empty())
     return Error{ErrorCode::unavailable, "no folder is named for the home", "set `SessionOptions::home`"};
   return Home::open(home_options(options, options.home, access));
+}
+
+Result<std::shared_ptr<Home>> open_site_home(const SessionOptions& options, const std::string& folder) {
+  auto opened = Home::open(home_options(options, folder, HomeOptions::Access::read_only));
+  if (opened) return opened;
+  Error error = std::move(opened).error();
+  error.message = "a site home cannot be used: " + error.message;
+  error.remedy = "name a home that can be read with `SessionOptions::site_homes`";
+  return error;
 }
 
 Result<std::shared_ptr<Bundle>> open_bundle_file(const SessionOptions& options, const std::string& path) {

@@ -10,8 +10,18 @@ Result<ImageTarget> ImageTarget::parse(std::string_view text) {
     parsed.kind = ImageKind::ptx;
     text.remove_prefix(kVirtual.size());
   }
-  CUBINET_TRY_ASSIGN(parsed.target, SmTarget::parse(text));
-  return parsed;
+  auto target = SmTarget::parse(text);
+  if (target) {
+    parsed.target = *target;
+    return parsed;
+  }
+  if (parsed.kind == ImageKind::cubin) return std::move(target).error();
+  std::string known;
+  for (const SmTarget each : known_targets())
+    known += " " + each.compute_name();
+  return Error{ErrorCode::invalid_argument,
+               "'" + std::string(kVirtual) + std::string(text.substr(0, 40)) + "' is no known target of PTX",
+               "known targets:" + known};
 }
 
 std::string ImageTarget::to_string() const {

@@ -115,6 +115,18 @@ Result<ComputeCapability> ComputeCapability::parse(std::string_view text) {
                "write it like 9.0 or sm_90"};
 }
 
+Result<ComputeCapability> ComputeCapability::parse_known(std::string_view text) {
+  CUBINET_TRY_ASSIGN(const ComputeCapability capability, parse(text));
+  if (row_of(capability) != nullptr) return capability;
+  std::string known;
+  for (const CapabilityRow& row : kCapabilities)
+    known += (known.empty() ? "" : " ") + row.capability.to_string();
+  return Error{ErrorCode::invalid_argument,
+               "'" + std::string(text.substr(0, 40)) + "' is no known device" +
+                   why_unknown(capability, TargetKind::baseline),
+               "known devices: " + known};
+}
+
 std::string ComputeCapability::to_string() const {
   return std::to_string(major) + "." + std::to_string(minor);
 }

@@ -53,7 +53,7 @@ Result<ExitStatus> adopt(const Context& context, const AdoptOptions& options) {
 }
 
 Result<ComputeCapability> device_of(const Context& context, const std::string& text) {
-  if (!text.empty()) return ComputeCapability::parse(text);
+  if (!text.empty()) return ComputeCapability::parse_known(text);
   const auto driver = Driver::open({}, context.console().log_sink());
   if (!driver) {
     Error error = driver.error();
@@ -76,6 +76,7 @@ bool is_signed(const Bundle& bundle) {
 }
 
 Result<ExitStatus> materialize(const Context& context, const MaterializeOptions& options) {
+  CUBINET_TRY(check_cache_tool(options.request.tool));
   MaterializeRequest request = options.request;
   CUBINET_TRY_ASSIGN(request.device, device_of(context, options.device));
   std::shared_ptr<Store> store;

@@ -5,6 +5,7 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/session/compiler_report.hpp>
+#include <cubinet/session/open_stores.hpp>
 #include <cubinet/trust/key_set.hpp>
 
 #include <CLI/Version.hpp>
@@ -129,26 +130,30 @@ std::optional<Error> cannot_be_created(FileSystem& files, const std::filesystem:
                "name another home with --home or CUBINET_HOME"};
 }
 
+// Describes the content of a home that could be opened.
+Result<std::string> describe_content(Home& home, nlohmann::json& described) {
+  CUBINET_TRY_ASSIGN(const HomeStats stats, home.stats());
+  described["entries"] = stats.entries;
+  described["bytes"] = stats.cubin_bytes;
+  described["quarantined"] = stats.quarantined;
+  described["sqlite_version"] = stats.sqlite_version;
+  described["journal_mode"] = stats.journal_mode;
+  return fmt::format("{}, {}, {} quarantined", stats.entries, format_bytes(stats.cubin_bytes),
+                     stats.quarantined);
+}
+
 void examine_registry(const Context& context, Finding& finding) {
   const auto registry = context.open_registry(HomeOptions::Access::read_only);
-  if (!registry) {
-    finding.problem = registry.error();
+  const auto content =
+      registry ? describe_content(**registry, finding.described) : Result<std::string>(registry.error());
+  if (!content) {
+    finding.problem = content.error();
     return;
   }
-  const auto stats = (*registry)->stats();
-  if (!stats) {
-    finding.problem = stats.error();
-    return;
-  }
-  finding.lines.emplace_back("entries", fmt::format("{}, {}, {} quarantined", stats->entries,
-                                                    format_bytes(stats->cubin_bytes), stats->quarantined));
-  finding.lines.emplace_back(
-      "index", fmt::format("SQLite {}, journal mode {}", stats->sqlite_version, stats->journal_mode));
-  finding.described["entries"] = stats->entries;
-  finding.described["bytes"] = stats->cubin_bytes;
-  finding.described["quarantined"] = stats->quarantined;
-  finding.described["sqlite_version"] = stats->sqlite_version;
-  finding.described["journal_mode"] = stats->journal_mode;
+  finding.lines.emplace_back("entries", *content);
+  finding.lines.emplace_back("index", fmt::format("SQLite {}, journal mode {}",
+                                                  finding.described["sqlite_version"].get<std::string>(),
+                                                  finding.described["journal_mode"].get<std::string>()));
 }
 
 Finding examine_home(const Context& context) {
@@ -177,6 +182,24 @@ Finding examine_home(const Context& context) {
     finding.problem = cannot_be_created(*context.files(), *home);
   }
   finding.described["usable"] = !finding.problem.has_value();
+  return finding;
+}
+
+// Reports the homes that others maintain. Verbs that search them fail if one cannot be opened.
+Finding examine_site_homes(const Context& context) {
+  Finding finding;
+  finding.part = "site_homes";
+  finding.described = nlohmann::json::array();
+  const SessionOptions options = context.session_options();
+  for (const std::string& folder : options.site_homes) {
+    nlohmann::json described = {{"path", folder}};
+    const auto home = open_site_home(options, folder);
+    const auto content = home ? describe_content(**home, described) : Result<std::string>(home.error());
+    described["usable"] = content.has_value();
+    finding.described.push_back(std::move(described));
+    finding.lines.emplace_back("site home", folder + ": " + (content ? *content : content.error().message));
+    if (!content && !finding.problem) finding.problem = content.error();
+  }
   return finding;
 }
 
@@ -250,6 +273,7 @@ Result<ExitStatus> doctor(const Context& context, const DoctorOptions& options) 
   findings.push_back(examine_driver(context));
   findings.push_back(examine_compiler(context));
   findings.push_back(examine_home(context));
+  findings.push_back(examine_site_homes(context));
   findings.push_back(examine_trust(context));
   nlohmann::json document = {{"problems", nlohmann::json::array()}};
   ExitStatus status = ExitStatus::done;
@@ -259,8 +283,9 @@ Result<ExitStatus> doctor(const Context& context, const DoctorOptions& options) 
     nlohmann::json problem = error_document(*finding.problem)["error"];
     problem["part"] = finding.part;
     document["problems"].push_back(std::move(problem));
+    const std::string part = finding.part == "site_homes" ? "home" : finding.part;
     const bool required =
-        std::find(options.required.begin(), options.required.end(), finding.part) != options.required.end();
+        std::find(options.required.begin(), options.required.end(), part) != options.required.end();
     if (required && status == ExitStatus::done) document.update(error_document(*finding.problem));
     if (required) status = ExitStatus::environment;
   }
@@ -276,7 +301,7 @@ void add_doctor(CLI::App& root, Action& chosen) {
       root.add_subcommand("doctor", "Say what is here and what is missing: driver, compiler, home");
   auto options = std::make_shared<DoctorOptions>();
   add_list(*verb, "--require", options->required, "PART",
-           "Status 3 unless it works: driver, compiler or home; may be repeated")
+           "Status 3 unless it works: driver, compiler or home (with the site homes); may be repeated")
       ->check(CLI::IsMember({"driver", "compiler", "home"}));
   verb->footer(
       R"(Status 0 when it could look, whatever it found; --require makes a check of it. Changes nothing.

@@ -141,7 +141,7 @@ std::string fix_of(const Context& context, const ExplainOptions& options,
 }
 
 Result<ExitStatus> explain(const Context& context, const ExplainOptions& options) {
-  CUBINET_TRY_ASSIGN(const ComputeCapability device, ComputeCapability::parse(options.device));
+  CUBINET_TRY_ASSIGN(const ComputeCapability device, ComputeCapability::parse_known(options.device));
   CUBINET_TRY_ASSIGN(const TargetPolicy policy, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
   CUBINET_TRY_ASSIGN(auto stores, context.stores(options.places, HomeOptions::Access::read_only));

@@ -71,7 +71,7 @@ std::string usage_text(const DeviceUsage& counted, ComputeCapability device) {
 Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
   std::optional<ComputeCapability> device;
   if (!options.device.empty()) {
-    CUBINET_TRY_ASSIGN(device, ComputeCapability::parse(options.device));
+    CUBINET_TRY_ASSIGN(device, ComputeCapability::parse_known(options.device));
   }
   CUBINET_TRY_ASSIGN(const auto registry, context.open_existing_registry());
   CUBINET_TRY_ASSIGN(const std::string place, context.place_of(registry.get()));

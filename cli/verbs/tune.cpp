@@ -157,9 +157,15 @@ Result<ExitStatus> tune_problems(const Context& context, const TuneArguments& ar
   context.console().text(fmt::format("{}: {}{} in {:.1f} s", printable(result.place),
                                      result.complete() ? "" : fmt::format("{} of ", measured),
                                      plural(result.problems.size(), "problem"), result.seconds));
-  context.console().document_text(to_json(result));
-  if (not_kept) return *std::move(not_kept);
-  return result.complete() ? ExitStatus::done : ExitStatus::negative;
+  if (!not_kept) {
+    context.console().document_text(to_json(result));
+    return result.complete() ? ExitStatus::done : ExitStatus::negative;
+  }
+  if (!context.console().json()) return context.fail(*not_kept);
+  nlohmann::json document = nlohmann::json::parse(to_json(result));
+  document.update(error_document(*not_kept));
+  context.console().document(document);
+  return exit_status_of(not_kept->code);
 }
 
 }  // namespace

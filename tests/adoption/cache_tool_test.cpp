@@ -12,6 +12,7 @@ TEST_CASE("a tool is known by name, and another names those that are") {
   const auto unknown = find_cache_tool("tilelang");
   CHECK(unknown.error().code == ErrorCode::invalid_argument);
   CHECK(unknown.error().remedy.find("triton, deepjit, cuda.core") != std::string::npos);
+  CHECK(find_cache_tool("tritn").error().remedy.find("did you mean triton?") == 0);
 }
 
 TEST_CASE("no tool takes the names of another, nor any that leads elsewhere") {

@@ -108,6 +108,30 @@ TEST_CASE(
   CHECK(asked.error().remedy.find("Runtime::resolve()") != std::string::npos);
 }
 
+TEST_CASE("a kernel is found by the name of its template or source and by the declared name of a function") {
+  Shelf shelf;
+  const KernelSpec scale = KernelSpec{"scale_add", {}}.set("rows", 3);
+  ShelfBuild of_template{scale};
+  of_template.symbol = "scaled";
+  shelf.store->put(of_template.make());
+  const KernelSpec source{"axpy", {}, KernelMaker::source};
+  ShelfBuild of_source{source};
+  of_source.symbol = "_ZN2my5scaleEPf";
+  shelf.store->put(of_source.make());
+  CHECK(*shelf.named("scale_add") == scale);
+  CHECK(*shelf.named("scaled") == scale);
+  CHECK(*shelf.named("axpy") == source);
+  CHECK(*shelf.named("my::scale") == source);
+  ShelfBuild other{KernelSpec(source).set("text", "other")};
+  other.symbol = of_source.symbol;
+  shelf.store->put(other.make());
+  const auto several = shelf.named("my::scale");
+  REQUIRE_FALSE(several);
+  CHECK(several.error().message.find(" my::scale of axpy in /x.bundle") != std::string::npos);
+  const std::string& remedy = several.error().remedy;
+  CHECK(shelf.named(remedy.substr(remedy.rfind(' ') + 1)));
+}
+
 TEST_CASE("a function whose name looks like a key is found where no build has that key") {
   Shelf shelf;
   ShelfBuild build = gemm_build("");

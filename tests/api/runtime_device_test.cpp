@@ -143,7 +143,7 @@ TEST_CASE("variables that a source names are set through any function of it, and
   REQUIRE_MESSAGE(scale.has_value(), scale.error().to_line());
   CHECK(scale->size() == 16);
   const std::array<float, 4> values = {2, 3, 4, 5};
-  REQUIRE(scale->copy_from(std::as_bytes(std::span(values)), nullptr));
+  REQUIRE(scale->copy_from(values, nullptr));
   CHECK(function->global("ns::table<double>")->size() == 64);  // no kernel uses it
 
   // A second request returns the same module. Another runtime and a reload have their own modules.

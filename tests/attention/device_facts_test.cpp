@@ -15,6 +15,7 @@ TEST_CASE("a device that is named has the usual count of multiprocessors unless 
   CHECK(ok(DeviceFacts::named("10.0")).capability == ComputeCapability{10, 0});
   CHECK(DeviceFacts::named("sm_86").error().code == ErrorCode::invalid_argument);
   CHECK(DeviceFacts::named("sm_90", 1'000'000).error().code == ErrorCode::invalid_argument);
+  CHECK(DeviceFacts::named("9.9", 132).error().remedy.find("known devices: ") == 0);
   CHECK(DeviceFacts::named("H200").error().code == ErrorCode::invalid_argument);
   CHECK(usual_devices().find("9.0 (H100 and H200, SXM)") != std::string::npos);
 }

@@ -38,6 +38,16 @@ TEST_CASE("a member of another type, one that is missing and one that nobody kno
   CHECK_FALSE(JsonObject::open(JsonValue(std::int64_t{5}), "it"));
 }
 
+TEST_CASE("a missing member is suspected in one that is spelled alike and was not read") {
+  const auto value = parse_json(R"({"kernel": [], "templates": 1})");
+  REQUIRE(value);
+  auto object = JsonObject::open(*value, "it");
+  REQUIRE(object);
+  CHECK(object->get("kernels").error().message == "it: the member 'kernels' is missing; is it 'kernel'?");
+  CHECK(object->integer("templates"));
+  CHECK(object->get("template").error().message == "it: the member 'template' is missing");
+}
+
 TEST_CASE("an error of a document names the line of its member, or of the object that lacks it") {
   const auto document =
       parse_json("{\n\"a\": 12\n,\n\"list\": [ 1,\n{\"x\":\n\n5\n}, [\n], {\"y\": 1}],\n\"z\": {} }");

@@ -28,6 +28,7 @@ TEST_CASE("the nearest name comes first") {
 TEST_CASE("names that are near or hold what was asked are offered, and no others") {
   const std::vector<std::string> names = {"head_dim_qk", "head_dim_v", "page_size", "window"};
   CHECK(nearest_names("hed_dim_qk", names).front() == "head_dim_qk");
+  CHECK(nearest_names("shwo", {"list", "show"}) == std::vector<std::string>{"show"});
   CHECK(nearest_names("page", names) == std::vector<std::string>{"page_size"});
   CHECK(nearest_names("zzzzzzzzz", names).empty());
   CHECK(nearest_names("", names).empty());

@@ -124,6 +124,9 @@ TEST_CASE("nothing for this device or version is status 1, and names what is the
   CHECK(
       cache.sandbox.run({"materialize", "tilelang", "x", "--tool-version", "1", "--device", "9.0"}).status ==
       2);
+  const ToolResult unknown = cache.sandbox.run({"materialize", "tritn", "x", "--tool-version", "1"});
+  CHECK(unknown.status == 2);
+  CHECK(contains(unknown.err, "did you mean triton?"));
   CHECK(cache.sandbox.run({"adopt", cache.sandbox.path("none")}).status != 0);
 }
 

@@ -321,8 +321,37 @@ TEST_CASE("a flag of nvcc is answered with how a compilation takes it") {
   CHECK(contains(remedy({"-Xptxas", "-O2"}), "--flag=-Xptxas=-O2\n"));
   CHECK(contains(remedy({"-std"}), "--flag=-std=VALUE\n"));
   CHECK(contains(remedy({"-arch=sm_90"}), "--target sm_90a"));
+  CHECK(contains(remedy({"--ptx"}), "--emit ptx"));
+  CHECK(contains(remedy({"-lcudadevrt"}), "--library cudadevrt"));
+  CHECK(contains(remedy({"-t", "4"}), "--jobs N"));
+  CHECK(contains(remedy({"-include", "a.h"}), "--prelude FILE"));
+  CHECK(contains(remedy({"-Xptxas", "-v"}), "`cubinet inspect` prints"));
+  CHECK(contains(remedy({"-Xcompiler", "-fPIC"}), "there is no equivalent"));
   CHECK(contains(remedy({"-time"}), "it writes files"));
   CHECK_FALSE(contains(run_tool({"doctor", "-O3"}).err, "--flag"));
+}
+
+TEST_CASE("an option of another verb is answered with the verbs that have it") {
+  const auto remedy = [](const std::vector<std::string>& line) {
+    const ToolResult result = run_tool(line);
+    CHECK(result.status == 2);
+    return result.err.substr(result.err.find('\n'));
+  };
+  CHECK(contains(remedy({"explain", "k", "--device", "9.0", "--source", "a.cu"}),
+                 "--source is an option of `cubinet compile`;"));
+  CHECK(contains(remedy({"explain", "k", "--device", "9.0", "--target", "sm_90"}), "`cubinet key`"));
+  CHECK(contains(remedy({"bundle", "list", "b", "--channel", "stable"}), "`cubinet bundle create`"));
+  CHECK(contains(remedy({"compile", "rms_norm", "--target", "sm_90", "-ptx"}), "--emit ptx"));
+}
+
+TEST_CASE("an NVRTC that is no library is an error of the environment, even if nothing is compiled") {
+  const Sandbox sandbox;
+  sandbox.write("plain.cu", "__global__ void k() {}\n");
+  sandbox.write("empty.so", "");
+  const ToolResult refused = sandbox.run({"registry", "list", "--nvrtc", sandbox.path("plain.cu")});
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.err, "is no shared library"));
+  CHECK(sandbox.run({"registry", "list", "--nvrtc", sandbox.path("empty.so")}).status == 0);
 }
 
 TEST_CASE("a template that is called like a verb is not taken for one") {

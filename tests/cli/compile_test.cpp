@@ -398,6 +398,14 @@ TEST_CASE("a source without a declaration is compiled as it is, with what is sai
   CHECK(contains(first.out, "_Z4axpyIfLi4EEvPT_  axpy<float, 4>"));
   CHECK(contains(first.out, "_Z4axpyIfLi4EEvPT_  axpy<float,2+2>"));
   CHECK(contains(sandbox.run(line).out, "registry"));
+  // The names count as they are written, although the symbol is one.
+  const auto key_of = [&](const char* name) {
+    return sandbox
+        .run({"compile", "--source", sandbox.path("axpy.cu"), "--name", name, "-D", "SHIFT=1", "--target",
+              "sm_90a", "--json"})
+        .json()["results"][0]["key"];
+  };
+  CHECK(key_of("axpy<float, 4>") != key_of("axpy<float, 2+2>"));
   sandbox.write("helper.h", "template <class T> __device__ T helper() { return 2; }\n");
   CHECK(contains(sandbox.run(line).out, "compiled"));
   std::vector<std::string> other = line;
@@ -405,6 +413,26 @@ TEST_CASE("a source without a declaration is compiled as it is, with what is sai
   CHECK(contains(sandbox.run(other).out, "compiled"));
   other.insert(other.end(), {"--emit", "ptx"});
   CHECK(contains(sandbox.run(other).out, ".target sm_90a"));
+}
+
+TEST_CASE("the element types of templates are converted as their page says") {
+  const Sandbox sandbox;
+  sandbox.write(
+      "twice.cu",
+      "/* cubinet-template {\"name\": \"twice\", \"interface\": 1, \"parameters\": [{\"name\": "
+      "\"dtype\", \"type\": \"dtype\", \"values\": [\"bf16\", \"fp16\"]}], \"kernels\": [{\"name\": "
+      "\"twice\", \"threads\": 32}]} */\n"
+      "#include <cubinet/parameters.cuh>\n"
+      "extern \"C\" __global__ void twice(cubinet::parameters::dtype* y) {\n"
+      "  using type = cubinet::parameters::dtype;\n"
+      "  const float x = cubinet::unpack2<type>(y[threadIdx.x].bits).x;\n"
+      "  y[threadIdx.x] = type{static_cast<unsigned short>(cubinet::pack2<type>(2 * x, 0.0f))};\n"
+      "}\n");
+  for (const char* type : {"dtype=bf16", "dtype=fp16"}) {
+    const ToolResult compiled = sandbox.run(
+        {"compile", "twice", "--template-file", sandbox.path("twice.cu"), "-p", type, "--target", "sm_80"});
+    CHECK_MESSAGE(compiled.status == 0, compiled.err);
+  }
 }
 
 TEST_CASE("several sources and a library are linked into one cubin, which is found again") {

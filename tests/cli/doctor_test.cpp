@@ -84,3 +84,28 @@ TEST_CASE("doctor marks the compiler that is used among all that were found") {
   CHECK(compiler["candidates"][0]["chosen"] == true);
   CHECK(compiler["targets"].size() > 5);
 }
+
+TEST_CASE("doctor reports each site home, and requires all of them with the home") {
+  const Sandbox site;
+  REQUIRE(site.run({"registry", "repair"}).status == 0);
+  const Sandbox sandbox;
+  const std::string none = sandbox.path("none");
+  const std::vector<std::string> line = {"doctor",      "--site-home", site.home().string(),
+                                         "--site-home", none,          "--json"};
+  const ToolResult looked = sandbox.run(line);
+  CHECK(looked.status == 0);
+  const auto homes = looked.json()["site_homes"];
+  REQUIRE(homes.size() == 2);
+  CHECK(homes[0]["path"] == site.home().string());
+  CHECK(homes[0]["usable"] == true);
+  CHECK(homes[0]["entries"] == 0);
+  CHECK(homes[1]["usable"] == false);
+  CHECK(contains(looked.json()["problems"].dump(), none));
+  auto required = line;
+  required.insert(required.end(), {"--require", "home"});
+  CHECK(sandbox.run(required).status == 3);
+  ToolSetting setting;
+  setting.environment = {{"CUBINET_SITE_HOMES", site.home().string()}};
+  CHECK(contains(sandbox.run({"doctor"}, setting).out, "site home   " + site.home().string()));
+  CHECK(sandbox.run({"doctor", "--json"}).json()["site_homes"].empty());
+}

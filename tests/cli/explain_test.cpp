@@ -145,6 +145,41 @@ TEST_CASE("list, show, explain and bundles name kernels of a source as the sourc
   CHECK(contains(run_tool({"bundle", "list", sandbox.path("b.bundle")}).out, named));
 }
 
+TEST_CASE("explain and key take every name that list prints, and the remedy of a name of several") {
+  const Sandbox sandbox;
+  sandbox.write("two.cu", "namespace my { __global__ void scale(float* y) { *y *= 2; } }\n");
+  sandbox.write("rows.cu",
+                "/* cubinet-template {\"name\": \"by_rows\", \"interface\": 1, \"parameters\": [{\"name\": "
+                "\"rows\", \"type\": \"int\"}], \"kernels\": [{\"name\": \"go\", \"threads\": 32}]} */\n"
+                "#include <cubinet/parameters.cuh>\n"
+                "extern \"C\" __global__ void go(float* y) { *y = cubinet::parameters::rows; }\n");
+  REQUIRE(sandbox.run({"compile", "--source", sandbox.path("two.cu"), "--target", "sm_90a"}).status == 0);
+  REQUIRE(sandbox
+              .run({"compile", "by_rows", "--template-file", sandbox.path("rows.cu"), "-p", "rows=1",
+                    "--target", "sm_90a"})
+              .status == 0);
+  for (const char* name : {"my::scale", "_ZN2my5scaleEPf", "two", "by_rows", "go"}) {
+    CAPTURE(name);
+    CHECK(sandbox.run({"registry", "show", name}).status == 0);
+    CHECK(sandbox.run({"key", name}).status == 0);
+    const ToolResult explained = sandbox.run({"explain", name, "--device", "sm_90", "--json"});
+    REQUIRE(explained.status == 0);
+    CHECK(explained.json()["chosen"]["target"] == "sm_90a");
+  }
+  const ToolResult elsewhere = sandbox.run({"explain", "by_rows", "--device", "sm_80"});
+  CHECK(elsewhere.status == 1);
+  CHECK(contains(elsewhere.out, "or name its template with --template-file"));
+  REQUIRE(
+      sandbox.run({"compile", "--source", sandbox.path("two.cu"), "-D", "X", "--target", "sm_90a"}).status ==
+      0);
+  const auto refused = sandbox.run({"explain", "my::scale", "--device", "sm_90", "--json"}).json()["error"];
+  const std::string remedy = refused["remedy"];
+  const std::string key = remedy.substr(remedy.rfind(' ') + 1);
+  CHECK(contains(refused["message"], key + " my::scale of two"));
+  CHECK(sandbox.run({"explain", key, "--device", "sm_90"}).status == 0);
+  CHECK(sandbox.run({"registry", "show", "my::scale", "--json"}).json()["error"]["remedy"] == remedy);
+}
+
 TEST_CASE("a prelude is a part of a kernel, of the key, in a bundle and where it is explained") {
   const Sandbox sandbox;
   std::filesystem::create_directories(sandbox / "before");

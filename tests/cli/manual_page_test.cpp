@@ -23,7 +23,7 @@ TEST_CASE("the manual page has every verb, option and example, and roff prints t
                    .choices = {"a", "b"},
                    .description = ".dot at the beginning, a\\b and 'quotes'",
                    .required = true}};
-  verb.arguments = {{.value = "INPUT", .description = "The input", .repeated = true}};
+  verb.arguments = {{.value = "INPUT", .description = "The input\u2026", .repeated = true}};
   verb.footer = "Examples:\n  tool verb\n.hidden\n";
   table.verbs = {tool, verb};
   const std::string page = cli::manual_page(table, "1.2");
@@ -34,6 +34,7 @@ TEST_CASE("the manual page has every verb, option and example, and roff prints t
   CHECK(contains(page, "[\\fIINPUT\\fR...]"));
   CHECK(contains(page, "\\fB\\-\\-kind\\fR \\fIKIND\\fR\n\\&.dot at the beginning, a\\eb and "));
   CHECK(contains(page, "(a, b) (required)"));
+  CHECK(contains(page, "The input...\n"));
   CHECK(contains(page, "Examples:\n  tool verb\n\\&.hidden\n.fi\n"));
   CHECK(contains(page, "Exit status: 0\n"));
 }

@@ -164,6 +164,9 @@ TEST_CASE("a kernel that was compiled as select asked for it is named with its d
   CHECK(found["target"] == "sm_90");
   CHECK(found["key"] != wanted["key"]);  // the target is part of the key
   CHECK(found["grid"] == wanted["grid"]);
+  const auto shown = sandbox.run({"registry", "show", found["key"].get<std::string>(), "--json"}).json();
+  CHECK(shown["entries"][0]["sha256"] == found["digest"]);
+  CHECK(sandbox.run({"explain", found["key"].get<std::string>(), "--device", "9.0"}).status == 0);
   CHECK(select_decode(sandbox, "--forbid sm_90").json()["exists"] == false);
 }
 

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 using namespace cubinet::test;
 
@@ -106,4 +108,24 @@ TEST_CASE("an unknown template is wrong input and the known ones are named") {
 TEST_CASE("parameters without a template, and wrong ones, are refused") {
   CHECK(run_tool({"templates", "-p", "hidden_size=64"}).status == 2);
   CHECK(run_tool({"templates", "rms_norm", "-p", "hidden_size=65"}).status == 2);
+}
+
+TEST_CASE("the example matrix has the kernel that combines the splits of its decode kernels") {
+  const auto file = std::filesystem::path(CUBINET_REFERENCE).parent_path() / "../examples/matrix.json";
+  const auto kernels = nlohmann::json::parse(std::ifstream(file))["kernels"];
+  const auto of = [&](const char* name) {
+    std::vector<nlohmann::json> found;
+    for (const auto& kernel : kernels)
+      if (kernel["template"] == name) found.push_back(kernel);
+    return found;
+  };
+  REQUIRE(of("attention_decode").size() == 2);
+  REQUIRE(of("attention_combine").size() == 1);
+  const auto combine = of("attention_combine").front();
+  CHECK(combine["parameters"]["tile_size_q"] == nlohmann::json{16});  // the default of decode
+  for (const auto& decode : of("attention_decode")) {
+    CHECK(decode["parameters"]["head_dim_v"] == combine["parameters"]["head_dim_v"]);
+    for (const auto& target : decode["targets"])
+      CHECK(std::count(combine["targets"].begin(), combine["targets"].end(), target) == 1);
+  }
 }

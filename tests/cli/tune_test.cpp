@@ -265,6 +265,8 @@ TEST_CASE("what was measured and cannot be kept is printed, with the status of t
   CHECK(tuned.status != 0);
   CHECK(contains(tuned.err, ".t.lock"));
   CHECK(contains(tuned.out, "\"kv_len\": 80"));
+  CHECK(contains(tuned.json()["error"]["message"].get<std::string>(), ".t.lock"));
+  CHECK(tuned.json()["results"].size() == 2);
   CHECK_FALSE(std::filesystem::exists(sandbox.path("out/t")));
 }
 

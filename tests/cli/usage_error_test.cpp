@@ -65,5 +65,6 @@ TEST_CASE("a word that is no verb is named with the verb that it almost is") {
   const Error error = tool.error_of("fruit pck");
   CHECK(error.message == "'pck' is no verb of tool fruit");
   CHECK(error.remedy == "did you mean pick?");
+  CHECK(FruitTool().error_of("fruit pck --basket=1").remedy == "did you mean pick?");
   CHECK(missing_verb_error(tool.root).message == "no verb is given after tool fruit");
 }

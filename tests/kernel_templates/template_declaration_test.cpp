@@ -76,6 +76,13 @@ TEST_CASE("misspelt, repeated, missing and superfluous members are refused") {
                       "no member 'minimum'");
   declaration_refused(with_kernel(R"({"name": "k", "threads": 1, "shared": 0})"), "no member 'shared'");
   declaration_refused(with_declaration("[]"), "no JSON object");
+  declaration_refused(with_declaration(R"({"name": "t", "interface": 1, "bse": "b.json"})"),
+                      "did you mean 'base'?");
+  declaration_refused(with_declaration(R"({"nam": "t"})"), "is it 'nam'?");
+  declaration_refused(with_declaration(R"({"name": "t", "interface": 1,
+                        "parameters": [{"name": "rows", "type": "int", "default": 1}],
+                        "kernels": [{"name": "k", "threads": "rws * 2"}]})"),
+                      "did you mean 'rows'?");
 }
 
 TEST_CASE("what a parameter cannot be is refused") {

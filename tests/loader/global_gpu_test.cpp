@@ -33,9 +33,9 @@ TEST_CASE("Kernels and host see the same variables in the order of the stream") 
   for (std::size_t i = 0; i < table.size(); ++i)
     table[i] = 0.5F * static_cast<float>(i);
   const std::array<int, 2> managed = {100, 200};
-  REQUIRE(function->global("scale")->copy_from(std::as_bytes(std::span(scale)), stream->handle()));
-  REQUIRE(function->global("ns::table<float>")->copy_from(std::as_bytes(std::span(table)), stream->handle()));
-  REQUIRE(function->global("shared_by_all")->copy_from(std::as_bytes(std::span(managed)), stream->handle()));
+  REQUIRE(function->global("scale")->copy_from(scale, stream->handle()));
+  REQUIRE(function->global("ns::table<float>")->copy_from(table, stream->handle()));
+  REQUIRE(function->global("shared_by_all")->copy_from(managed, stream->handle()));
   LaunchConfig config;
   config.block = {32, 1, 1};
   config.stream = stream->handle();
@@ -43,10 +43,8 @@ TEST_CASE("Kernels and host see the same variables in the order of the stream") 
   REQUIRE_MESSAGE(launched.has_value(), launched.error().to_line());
   int counter = 0;
   std::array<int, 2> managed_after{};
-  REQUIRE(function->global("ns::counter")
-              ->copy_to(std::as_writable_bytes(std::span(&counter, 1)), stream->handle()));
-  REQUIRE(function->global("shared_by_all")
-              ->copy_to(std::as_writable_bytes(std::span(managed_after)), stream->handle()));
+  REQUIRE(function->global("ns::counter")->copy_to(std::span(&counter, 1), stream->handle()));
+  REQUIRE(function->global("shared_by_all")->copy_to(managed_after, stream->handle()));
   REQUIRE(stream->synchronize());
 
   CHECK(counter == 7 + 32);

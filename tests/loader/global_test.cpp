@@ -29,7 +29,7 @@ Global global_of(const std::shared_ptr<const Module>& module, std::string_view n
 template <class T>
 std::vector<T> read(const Global& global, const Stream& stream) {
   std::vector<T> values(global.size() / sizeof(T));
-  const auto read = global.copy_to(std::as_writable_bytes(std::span(values)), stream.handle());
+  const auto read = global.copy_to(values, stream.handle());
   REQUIRE_MESSAGE(read.has_value(), read.error().to_line());
   REQUIRE(stream.synchronize());
   return values;
@@ -72,7 +72,7 @@ TEST_CASE("A variable begins with what its source says and keeps what is written
   CHECK(read<int>(global_of(module, "ns::counter"), *stream) == std::vector<int>{7});
   CHECK(read<float>(global_of(module, "ns::table<float>"), *stream) == std::vector<float>(8));
   const std::array<float, 2> changed = {-1.5F, 0.25F};
-  REQUIRE(scale.copy_from(std::as_bytes(std::span(changed)), stream->handle(), 4));
+  REQUIRE(scale.copy_from(changed, stream->handle(), 4));
   CHECK(read<float>(scale, *stream) == std::vector<float>{1, -1.5F, 0.25F, 4});
   CHECK(scale.copy_from({}, stream->handle(), scale.size()));
 }
@@ -117,7 +117,7 @@ TEST_CASE("A variable keeps its module loaded and modules have variables of thei
   const Global other = global_of(test.load(globals_cubin(test.target())), "ns::counter");
   CHECK(kept.address() != other.address());
   const int value = 11;
-  REQUIRE(kept.copy_from(std::as_bytes(std::span(&value, 1)), stream->handle()));
+  REQUIRE(kept.copy_from(std::span(&value, 1), stream->handle()));
   CHECK(read<int>(kept, *stream) == std::vector<int>{11});
   CHECK(read<int>(other, *stream) == std::vector<int>{7});
 }

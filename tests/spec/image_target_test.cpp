@@ -19,6 +19,9 @@ TEST_CASE("machine code and PTX are told apart by name, both ways") {
   }
   CHECK_FALSE(ImageTarget::parse("compute_101"));
   CHECK_FALSE(ImageTarget::parse("compute_"));
+  const Error unknown = ImageTarget::parse("compute_83").error();
+  CHECK(unknown.message == "'compute_83' is no known target of PTX");
+  CHECK(unknown.remedy.starts_with("known targets: compute_75 compute_80 "));
   CHECK_FALSE(ImageTarget::parse("compute_sm_90a_"));
 }
 

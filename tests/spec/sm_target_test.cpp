@@ -95,6 +95,23 @@ TEST_CASE("a capability is written in three ways") {
   }
 }
 
+TEST_CASE("a device that a person names has to be known, and the error lists the known ones") {
+  for (const SmTarget target : known_targets()) {
+    const std::string name = target.capability().to_string();
+    CHECK(*ComputeCapability::parse_known(name) == target.capability());
+  }
+  for (const char* name : {"sm_99", "9.9", "8.1", "13.0", "10.1", "hopper"}) {
+    CAPTURE(name);
+    const auto refused = ComputeCapability::parse_known(name);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::invalid_argument);
+  }
+  CHECK(ComputeCapability::parse_known("sm_99").error().message ==
+        "'sm_99' is no known device: no such compute capability is known");
+  CHECK(ComputeCapability::parse_known("9.9").error().remedy.starts_with("known devices: 7.5 8.0 8.6"));
+  CHECK(ComputeCapability::parse("13.0"));  // a driver may report it
+}
+
 std::string order_for(std::string_view name) {
   std::string order;
   for (const SmTarget candidate : targets_for(device(name)))

@@ -33,6 +33,9 @@ struct AdoptionReport {
 Result<AdoptionReport> adopt_cache(WritableStore& store, const std::string& folder,
                                    const std::string& version);
 
+// Returns invalid_argument, with the known tools, for a name that is none of them.
+Result<void> check_cache_tool(std::string_view name);
+
 struct MaterializeRequest {
   std::string tool;     // "triton", "deepjit", "cuda.core"
   std::string version;  // version of the tool that will read the entries

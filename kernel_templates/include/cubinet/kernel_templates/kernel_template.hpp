@@ -153,8 +153,9 @@ class KernelTemplate {
   virtual const std::vector<std::string>& libraries() const;
   // Returns unsupported, with names and numbers, if the target is below the minimum, or if no
   // device of the target can launch a kernel: too much shared memory, or more than 1024 threads per
-  // block.
-  virtual Result<void> check_target(const KernelSpec& resolved, SmTarget target) const = 0;
+  // block. `kind` is that of the image, which is named by its target.
+  virtual Result<void> check_target(const KernelSpec& resolved, SmTarget target,
+                                    ImageKind kind = ImageKind::cubin) const = 0;
   // Returns the generated header <cubinet/parameters.cuh>, which defines the parameters for the
   // source.
   virtual Result<std::string> parameters_header(const KernelSpec& resolved) const = 0;

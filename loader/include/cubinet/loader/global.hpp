@@ -4,6 +4,7 @@
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/loader/driver.hpp>
+#include <cubinet/loader/memory.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,15 +38,24 @@ class Global {
   std::size_t size() const { return size_; }  // in bytes
   const std::string& symbol() const { return symbol_; }
 
-  // Copy bytes to or from the variable. Return invalid_argument if the range exceeds the variable.
-  // The stream belongs to the caller and to the device's primary context.
-  Result<void> copy_from(ByteView source, CUstream stream, std::size_t offset = 0) const;
-  Result<void> copy_to(std::span<std::byte> target, CUstream stream, std::size_t offset = 0) const;
+  // Copy elements to or from the variable. The offset counts bytes. Return invalid_argument if the
+  // range exceeds the variable. The stream belongs to the caller and to the device's primary
+  // context.
+  template <CopyableRange Source = ByteView>
+  Result<void> copy_from(const Source& source, CUstream stream, std::size_t offset = 0) const {
+    return write(std::as_bytes(std::span(source)), stream, offset);
+  }
+  template <CopyableRange Target = std::span<std::byte>>
+  Result<void> copy_to(Target&& target, CUstream stream, std::size_t offset = 0) const {
+    return read(std::as_writable_bytes(std::span(target)), stream, offset);
+  }
 
  private:
   friend class Module;
   Global(std::shared_ptr<const Module> module, std::string symbol, std::uint64_t address, std::size_t size)
       : module_(std::move(module)), symbol_(std::move(symbol)), address_(address), size_(size) {}
+  Result<void> write(ByteView source, CUstream stream, std::size_t offset) const;
+  Result<void> read(std::span<std::byte> target, CUstream stream, std::size_t offset) const;
   Result<void> check_range(std::string_view doing, std::size_t bytes, std::size_t offset) const;
 
   std::shared_ptr<const Module> module_;

@@ -4,6 +4,7 @@
 #include <cubinet/artifacts/artifact_import.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/record_names.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/session/device_choice.hpp>
 #include <cubinet/session/trust_report.hpp>
@@ -39,11 +40,6 @@ nlohmann::json describe(const std::vector<UnservedProblem>& unserved);          
 // {"count", "first": names, "details": [{"folder", "name", "reason"}]}
 nlohmann::json describe(const ArtifactFindings& findings);
 
-// Returns the specification that a record belongs to; its name is "?" if the identity cannot be
-// decoded.
-KernelSpec spec_of(const CubinRecord& record);
-// Returns the names of a record's kernels; of a source, the C++ names.
-std::vector<std::string> kernel_names(const CubinRecord& record);
 // Returns the kernel of a record as a printable line: the specification, or for a source
 // "axpy<float, 4>, scale of axpy --std=c++20".
 std::string kernel_title(const CubinRecord& record);

@@ -21,6 +21,9 @@ bool names_server(std::string_view place);
 // invalid_argument if SessionOptions::home is empty, else the errors of Home::open.
 Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access);
 
+// Opens one of SessionOptions::site_homes for reading.
+Result<std::shared_ptr<Home>> open_site_home(const SessionOptions& options, const std::string& folder);
+
 // Opens a bundle file under the policy that the options have for it.
 Result<std::shared_ptr<Bundle>> open_bundle_file(const SessionOptions& options, const std::string& path);
 

@@ -20,6 +20,9 @@ struct ComputeCapability {
   // Accepts "9.0", "90" and "sm_90". Returns invalid_argument for any other text. The device need
   // not be known.
   static Result<ComputeCapability> parse(std::string_view text);
+  // Parses the name of a device that a person writes. Returns invalid_argument, with the known
+  // devices, if no known target has this capability. A driver may report newer devices.
+  static Result<ComputeCapability> parse_known(std::string_view text);
   std::string to_string() const;  // "9.0"
 
   friend auto operator<=>(const ComputeCapability&, const ComputeCapability&) = default;
