@@ -103,6 +103,8 @@ class FamilyPlanner {
       if (const auto checked = template_.resolve(named); !checked)
         return named.to_string() + " is no kernel: " + checked.error().message;
       kernel = family_.kernel_like(request_.problem, named);
+      // Other parameters of the named kernel may allow sizes that this problem does not.
+      if (kernel && !template_.resolve(*kernel)) return named.to_string() + " is not for this problem";
     }
     const auto& allowed = kernels.of_family;
     if (!kernel || (allowed && std::find(allowed->begin(), allowed->end(), *kernel) == allowed->end()))

@@ -369,6 +369,16 @@ TEST_CASE("a kernel that is named with a size that its template does not have is
   CHECK(planned.size() >= 5);
 }
 
+TEST_CASE("a kernel that is named with a tile that only other problems have is declined") {
+  // A tile of 64 rows may have 16 tokens with head dim 256, but only multiples of 32 with 128.
+  AttentionProblem wide = kTemplateDecode;
+  wide.head_dim_qk = wide.head_dim_v = 256;
+  Known known = Known::on(test::kH200);
+  known.options.kernel = decode_specification(kAttentionDecode, wide, {64, 16, 2});
+  CHECK(reason(wide, known).empty());
+  CHECK(test::holds(reason(kTemplateDecode, known), "is not for this problem"));
+}
+
 TEST_CASE("splits of a fixed length are computed by the same kernel in every batch") {
   Known known = Known::on(test::kH200);
   known.options.split_tokens = 512;
