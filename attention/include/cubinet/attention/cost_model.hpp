@@ -24,20 +24,20 @@ struct KernelWork {
   ComputeCapability device;
   std::uint32_t multiprocessors = 1;
   std::uint32_t blocks_per_multiprocessor = 1;
-  std::uint32_t tile_size_q = 0;    // rows
-  std::uint32_t warps = 4;          // of a CTA, with KV of their own; warps that share KV count as four
-  std::uint32_t element_bits = 16;  // bits of an element of K and V
-  std::uint32_t row_bytes = 512;    // bytes of K and V of one token and head
-  bool multiplies_from_registers = false;  // warpgroups multiply KV from registers
-  std::uint32_t splits = 1;                // the most CTAs that share a sequence's KV
-  bool combines_apart = true;              // if false, one of these CTAs combines their results
-  std::uint64_t longest_tokens = 0;        // KV tokens of the busiest CTA, in whole steps
-  double blocks = 0;                       // CTAs with work
-  double empty_blocks = 0;                 // CTAs without work: splits that a short sequence does not use
-  double bytes = 0;                        // bytes of K and V that all CTAs read
+  std::uint32_t tile_size_q = 0;     // rows
+  std::uint32_t warps = 4;           // of a CTA, with KV of their own; warps that share KV count as four
+  std::uint32_t element_bits = 16;   // bits of an element of K and V
+  std::uint32_t row_bytes = 512;     // bytes of K and V of one token and head
+  std::uint32_t splits = 1;          // the most CTAs that share a sequence's KV
+  bool combines_apart = true;        // if false, one of these CTAs combines their results
+  std::uint64_t longest_tokens = 0;  // KV tokens of the busiest CTA, in whole steps
+  double blocks = 0;                 // CTAs with work
+  double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
+  double bytes = 0;                  // bytes of K and V that all CTAs read
   double largest_block_bytes = 0;
-  double work_items = 1;  // tiles of which the busiest CTA computes a part
-  double ring_bytes = 0;  // bytes that one CTA keeps in flight
+  double work_items = 1;                   // tiles of which the busiest CTA computes a part
+  double ring_bytes = 0;                   // bytes that one CTA keeps in flight
+  bool multiplies_from_registers = false;  // warpgroups multiply KV from registers
 };
 
 // The estimated time of a kernel. Comparable between kernels of one implementation on one device;
