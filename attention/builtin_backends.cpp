@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built-in backends, in the order in which `auto` queries them. A new backend is added here.
+// The built-in backends, in the order in which `auto` queries them, and the operation classes of
+// the templates. A new backend and a new class are added here.
 #include "published/published_backend.hpp"
+#include "templates/decode/decode_operation.hpp"
 #include "templates/template_backend.hpp"
 
 #include <cubinet/attention/backend.hpp>
@@ -46,7 +48,8 @@ std::vector<BackendRule> builtin_rules() {
 
 Result<AttentionBackends> AttentionBackends::builtin() {
   AttentionBackends backends;
-  CUBINET_TRY_ASSIGN(std::shared_ptr<const AttentionBackend> templates, make_template_backend());
+  CUBINET_TRY_ASSIGN(std::shared_ptr<const AttentionBackend> templates,
+                     make_template_backend({decode_operation()}));
   CUBINET_TRY(backends.add(std::move(templates)));
   CUBINET_TRY(backends.add(make_published_backend()));
   backends.rules_ = builtin_rules();

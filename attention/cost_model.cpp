@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_tables.hpp"
 
-#include <cubinet/kernel_table/kernel_row.hpp>
-
 namespace cubinet {
 namespace {
 
@@ -48,7 +46,7 @@ class TabledCostModel final : public CostModel {
   explicit TabledCostModel(CostTables tables) : tables_(std::move(tables)) {}
 
   KernelCost cost(const KernelWork& work) const override {
-    if (work.implementation == kPublishedImplementation)
+    if (work.cost_class == CostClass::tile_waves)
       return {tile_time(costs_for(tables_.tiles, work.device), work), false};
     return {traffic_time(costs_for(tables_.traffic, work.device), work), true};
   }
@@ -68,7 +66,8 @@ std::shared_ptr<const CostModel> cost_model_of(CostTables tables) {
 }
 
 std::shared_ptr<const CostModel> default_cost_model() {
-  return cost_model_of(builtin_cost_tables());
+  static const std::shared_ptr<const CostModel> kModel = cost_model_of(builtin_cost_tables());
+  return kModel;
 }
 
 }  // namespace cubinet

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "published/tile_costs.hpp"
-#include "templates/traffic_costs.hpp"
+#include "templates/decode/traffic_costs.hpp"
 
 #include <cubinet/attention/cost_model.hpp>
 
@@ -21,9 +21,8 @@ struct DeviceCosts {
 // All constants of the cost model. A measurement replaces or adds a row. The first row of a table
 // serves the devices without one; each table has at least one row.
 struct CostTables {
-  std::vector<DeviceCosts<TileCosts>> tiles;  // of published kernels
-  // Used for our templates and for unknown implementations.
-  std::vector<DeviceCosts<TrafficCosts>> traffic;
+  std::vector<DeviceCosts<TileCosts>> tiles;       // of CostClass::tile_waves
+  std::vector<DeviceCosts<TrafficCosts>> traffic;  // of CostClass::memory_traffic
 };
 
 CostTables builtin_cost_tables();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rounding.hpp"
 #include "tensor_shape.hpp"
 
 #include <cubinet/attention/merge.hpp>
@@ -201,7 +202,7 @@ Result<void> AttentionMerge::run(const Tensors& tensors, std::uint32_t tokens, C
   argument.rows = static_cast<int>(rows);
   LaunchConfig config;
   const std::uint32_t threads = rows << static_cast<unsigned>(argument.lanes_log2);
-  config.grid = {(threads + kMergeThreads - 1) / kMergeThreads, 1, 1};
+  config.grid = {divide_up(threads, kMergeThreads), 1, 1};
   config.stream = stream;
   config.programmatic_launch = binding.problem.starts_early;
   return binding.function.launch(config, argument);

@@ -59,8 +59,7 @@ Result<std::vector<std::shared_ptr<const AttentionBackend>>> order_for(const Pla
 }  // namespace
 
 const CostModel& PlanRequest::costs() const {
-  static const std::shared_ptr<const CostModel> kDefault = default_cost_model();
-  return options.costs != nullptr ? *options.costs : *kDefault;
+  return options.costs != nullptr ? *options.costs : *default_cost_model();
 }
 
 std::optional<std::uint32_t> PlanRequest::occupancy_of(const KernelRequest& kernel) const {

@@ -161,16 +161,20 @@ class Checker:
                     self.report(ARCHITECTURE, f"its line of {name}/ is not that of {MODULES}")
 
     def check_folders(self):
-        """The folders of a module do not include each other in a circle."""
+        """The folders of a module, at any depth, do not include each other in a circle."""
+        known = set(self.files)
         for module in self.modules:
             includes = {}
             for path in self.files:
-                parts = path.split("/")
-                if parts[0] != module or len(parts) < 3 or Path(path).suffix not in CODE:
+                folder = path.rpartition("/")[0]
+                if not folder.startswith(f"{module}/") or Path(path).suffix not in CODE:
                     continue
-                for header in re.findall(r'^\s*#\s*include\s*"(\w+)/', self.read(path), re.MULTILINE):
-                    if header != parts[1] and any(f.startswith(f"{module}/{header}/") for f in self.files):
-                        includes.setdefault(parts[1], {}).setdefault(header, path)
+                for header in re.findall(r'^\s*#\s*include\s*"([^"]+/[^"]+)"', self.read(path), re.MULTILINE):
+                    # Relative to the file's folder or to the module's.
+                    for found in {f"{folder}/{header}", f"{module}/{header}"} & known:
+                        other = found.rpartition("/")[0]
+                        if other != folder:
+                            includes.setdefault(folder, {}).setdefault(other, path)
             self.report_circles(includes)
 
     def report_circles(self, includes):

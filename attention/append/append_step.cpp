@@ -2,6 +2,7 @@
 #include "append_step.hpp"
 
 #include "append_arguments.hpp"
+#include "rounding.hpp"
 #include "size_limits.hpp"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ Result<PlanStep> append_step(const PlanRequest& request) {
   const std::uint64_t rows = 2ULL * problem.heads_kv + (problem.appends_q() ? problem.heads_q : 0);
   const std::uint64_t threads =
       rows * static_cast<std::uint64_t>(arguments->parameters().row_threads.divisor);
-  const std::uint64_t blocks = (threads + kAppendThreads - 1) / kAppendThreads;
+  const std::uint64_t blocks = divide_up(threads, kAppendThreads);
   if (blocks > kMaximumGridYz) {
     return Error{ErrorCode::unsupported,
                  "append: " + std::to_string(rows) + " heads of K, V and Q make a grid beyond CUDA's limit"};

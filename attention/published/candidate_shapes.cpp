@@ -24,11 +24,11 @@ KernelType type_of(std::uint32_t tile) {
 
 // Returns whether enough CTAs with few rows each keep the device busy and their shares of KV short.
 bool mla_swaps_pays(const AttentionProblem& problem, std::uint32_t sm_count, std::uint32_t tokens) {
-  const std::uint64_t splits = ceil_div(problem.kv_len, kMlaSplitTokens);
-  const std::uint64_t groups = ceil_div(problem.group_size(), kMlaSwapsTile);
+  const std::uint64_t splits = divide_up(problem.kv_len, kMlaSplitTokens);
+  const std::uint64_t groups = divide_up(problem.group_size(), kMlaSwapsTile);
   const std::uint64_t ctas = std::uint64_t{problem.batch} * problem.q_len * groups;
   const std::uint64_t per_sequence = std::min(splits, std::max<std::uint64_t>(1, sm_count / ctas));
-  return ceil_div(problem.kv_len, per_sequence) <= tokens && ctas <= sm_count;
+  return divide_up(problem.kv_len, per_sequence) <= tokens && ctas <= sm_count;
 }
 
 // Adds the shape with fewer columns of V per CTA as a fallback for tables without a kernel for the

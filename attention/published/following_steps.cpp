@@ -126,7 +126,7 @@ PlanStep lse_step(const PublishedLaunch& launch) {
 }  // namespace
 
 std::uint64_t lse_blocks(const AttentionProblem& problem) {
-  return ceil_div(query_tokens(problem) * problem.heads_q, kLseRowsPerBlock);
+  return divide_up(query_tokens(problem) * problem.heads_q, kLseRowsPerBlock);
 }
 
 std::vector<PlanStep> following_steps(const std::shared_ptr<const PublishedLaunch>& launch) {

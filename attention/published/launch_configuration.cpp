@@ -31,10 +31,10 @@ bool fill_rows(const AttentionProblem& problem, const KernelFacts& kernel, Launc
   launch.head_ctas = problem.heads_q / launch.heads_per_cta;
   if (is_context(kernel.selector)) {
     launch.tokens_per_cta_q = step;
-    launch.ctas_q = static_cast<std::uint32_t>(ceil_div(problem.q_len, step));
+    launch.ctas_q = static_cast<std::uint32_t>(divide_up(problem.q_len, step));
   } else if (kernel.selector.groups_tokens_heads_q) {
     launch.tokens_per_cta_q = std::max(1U, step / group);
-    launch.ctas_q = static_cast<std::uint32_t>(ceil_div(problem.q_len, launch.tokens_per_cta_q));
+    launch.ctas_q = static_cast<std::uint32_t>(divide_up(problem.q_len, launch.tokens_per_cta_q));
   } else {
     launch.tokens_per_cta_q = 1;
     launch.ctas_q = problem.q_len;
@@ -51,7 +51,8 @@ std::uint64_t kv_splits(const AttentionProblem& problem, const KernelFacts& kern
                         std::uint32_t sm_count) {
   if (kernel.selector.multi_ctas_kv_mode == MultiCtasKvMode::disabled) return 1;
   const std::uint64_t step = kernel.traits.step_kv;
-  const std::uint64_t useful = ceil_div(kv_reach(problem, kernel.traits.step_kv), kMinimumStepsPerCta * step);
+  const std::uint64_t useful =
+      divide_up(kv_reach(problem, kernel.traits.step_kv), kMinimumStepsPerCta * step);
   return std::min(useful, std::max<std::uint64_t>(1, sm_count / base_ctas));
 }
 
@@ -133,8 +134,8 @@ std::optional<LaunchConfiguration> configure_launch(const AttentionProblem& prob
 
 std::uint64_t main_loop_length(const AttentionProblem& problem, const KernelFacts& kernel,
                                const LaunchConfiguration& launch) {
-  const std::uint64_t steps = ceil_div(problem.kv_len, kernel.traits.step_kv);
-  return ceil_div(steps, launch.ctas_kv) * kernel.traits.step_kv;
+  const std::uint64_t steps = divide_up(problem.kv_len, kernel.traits.step_kv);
+  return divide_up(steps, launch.ctas_kv) * kernel.traits.step_kv;
 }
 
 }  // namespace cubinet

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published_maps.hpp"
 
-#include "rounding.hpp"
 #include "size_limits.hpp"
 
 #include <algorithm>

@@ -33,11 +33,6 @@ KernelTraits assumed_traits(const AttentionProblem& problem, const KernelSelecto
   return traits;
 }
 
-const CostModel& default_costs() {
-  static const std::shared_ptr<const CostModel> kModel = default_cost_model();
-  return *kModel;
-}
-
 class Search {
  public:
   Search(const AttentionProblem& problem, const DeviceFacts& device, const KernelIndex& index,
@@ -46,7 +41,7 @@ class Search {
         device_(device),
         index_(index),
         policy_(policy),
-        costs_(policy.costs != nullptr ? *policy.costs : default_costs()),
+        costs_(policy.costs != nullptr ? *policy.costs : *default_cost_model()),
         wanted_(problem, policy.rules) {}
 
   Selection run() {
@@ -191,6 +186,7 @@ class Search {
 
   KernelCost cost_of(const Attempt& attempt) const {
     KernelWork work;
+    work.cost_class = CostClass::tile_waves;
     work.implementation = kPublishedImplementation;
     work.device = device_.capability;
     work.multiprocessors = device_.sm_count;

@@ -16,7 +16,7 @@ double tile_time(const TileCosts& costs, const KernelWork& work) {
   const std::size_t index = tile_index(work.tile_size_q).value_or(0);
   const double main_loop = costs.main_loop[index] * static_cast<double>(work.longest_tokens);
   const double reduction = costs.reduction[index] * costs.reduction_tokens * static_cast<double>(work.splits);
-  const std::uint64_t waves = ceil_div(static_cast<std::uint64_t>(work.blocks), work.multiprocessors);
+  const std::uint64_t waves = divide_up(static_cast<std::uint64_t>(work.blocks), work.multiprocessors);
   return (main_loop + reduction) * static_cast<double>(waves);
 }
 

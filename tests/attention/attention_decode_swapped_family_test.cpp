@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "templates/decode/attention_decode_swapped_family.hpp"
+
 #include "decode_fixture.hpp"
-#include "templates/decode_family.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "templates/decode/attention_latent_narrow_family.hpp"
+
 #include "decode_fixture.hpp"
 
 namespace cubinet {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_tables.hpp"
 
-#include <cubinet/kernel_table/kernel_row.hpp>
-
 #include <doctest/doctest.h>
 
 #include <string>
@@ -10,9 +8,9 @@
 namespace cubinet {
 namespace {
 
-KernelWork work(std::string_view implementation, ComputeCapability device) {
+KernelWork work(CostClass cost_class, ComputeCapability device) {
   KernelWork made;
-  made.implementation = implementation;
+  made.cost_class = cost_class;
   made.device = device;
   made.multiprocessors = 132;
   made.tile_size_q = 16;
@@ -24,13 +22,18 @@ KernelWork work(std::string_view implementation, ComputeCapability device) {
   return made;
 }
 
-TEST_CASE("published kernels cost their own unit, templates and unknown kernels microseconds") {
+TEST_CASE("waves of tiles cost their own unit, memory traffic microseconds, whatever the kernel is called") {
   const auto model = default_cost_model();
-  CHECK_FALSE(model->cost(work(kPublishedImplementation, {10, 0})).in_microseconds);
-  const KernelCost ours = model->cost(work("attention_decode", {9, 0}));
+  CHECK_FALSE(model->cost(work(CostClass::tile_waves, {10, 0})).in_microseconds);
+  const KernelCost ours = model->cost(work(CostClass::memory_traffic, {9, 0}));
   CHECK(ours.in_microseconds);
   CHECK(ours.time > 0);
-  CHECK(model->cost(work("somebody_elses", {9, 0})).time == ours.time);
+  for (const char* name : {"trtllm-gen", "attention_decode_swapped", "somebody_elses"}) {
+    KernelWork named = work(CostClass::memory_traffic, {9, 0});
+    named.implementation = name;
+    CHECK(model->cost(named).time == ours.time);
+  }
+  CHECK(default_cost_model() == model);
 }
 
 TEST_CASE("a measured device has its own row, every other one the first") {
@@ -40,13 +43,14 @@ TEST_CASE("a measured device has its own row, every other one the first") {
   tables.tiles.push_back({{12, 0}, tables.tiles.front().costs});
   tables.tiles.back().costs.main_loop = {100, 100, 100, 100, 100};
   const auto model = cost_model_of(tables);
-  const auto time = [&](std::string_view implementation, ComputeCapability device) {
-    return model->cost(work(implementation, device)).time;
+  const auto time = [&](CostClass cost_class, ComputeCapability device) {
+    return model->cost(work(cost_class, device)).time;
   };
-  CHECK(time("attention_decode", {8, 0}) == doctest::Approx(time("attention_decode", {9, 0}) + 999));
-  CHECK(time("attention_decode", {8, 6}) == time("attention_decode", {9, 0}));
-  CHECK(time(kPublishedImplementation, {12, 0}) > time(kPublishedImplementation, {10, 0}));
-  CHECK(time(kPublishedImplementation, {10, 3}) == time(kPublishedImplementation, {10, 0}));
+  CHECK(time(CostClass::memory_traffic, {8, 0}) ==
+        doctest::Approx(time(CostClass::memory_traffic, {9, 0}) + 999));
+  CHECK(time(CostClass::memory_traffic, {8, 6}) == time(CostClass::memory_traffic, {9, 0}));
+  CHECK(time(CostClass::tile_waves, {12, 0}) > time(CostClass::tile_waves, {10, 0}));
+  CHECK(time(CostClass::tile_waves, {10, 3}) == time(CostClass::tile_waves, {10, 0}));
 }
 
 TEST_CASE("a larger tile never costs less, and every row of a table has its source") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "templates/decode_alternatives.hpp"
+#include "templates/decode/decode_alternatives.hpp"
 
 #include "decode_fixture.hpp"
 
@@ -16,7 +16,7 @@ TEST_CASE("alternatives are the tiles that fit, each left to the model and with 
       decode_alternatives(request, kAttentionDecode, *decode::template_of(kAttentionDecode));
   std::set<std::string> kernels;
   std::size_t left_to_the_model = 0;
-  for (const DecodeAlternative& alternative : alternatives) {
+  for (const FamilyAlternative& alternative : alternatives) {
     REQUIRE(alternative.options.kernel);
     REQUIRE(tile_of(*alternative.options.kernel));
     const auto planned = plan_decode({request.problem, request.device, {}, alternative.options},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "templates/decode_arguments.hpp"
+#include "templates/decode/decode_arguments.hpp"
 
 #include <doctest/doctest.h>
 

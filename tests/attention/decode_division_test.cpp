@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "templates/decode_division.hpp"
+#include "templates/decode/decode_division.hpp"
 
 #include "decode_fixture.hpp"
 #include "random_problems.hpp"
@@ -134,6 +134,8 @@ TEST_CASE("What the model is asked about is the work of the launch, known length
   asked.options.costs = model;
   CHECK(plan(asked).splits == 1);  // the fewest splits win among equals
   CHECK(model->seen->implementation == "attention_decode");
+  CHECK(model->seen->cost_class == CostClass::memory_traffic);
+  CHECK_FALSE(model->seen->multiplies_from_registers);
   CHECK(model->seen->multiprocessors == 132);
   // The blocks share 64, 16 and 1 steps, with 12 blocks per KV head: 7 steps each.
   CHECK(model->seen->blocks == 12 * 8);
@@ -262,7 +264,7 @@ class DeviceDivision {
     std::int64_t end;
     std::int64_t counter;  // of the first block of its cluster
   };
-  struct Piece {
+  struct WorkItem {
     std::size_t tile;
     std::int64_t begin;
     std::int64_t end;
@@ -286,22 +288,22 @@ class DeviceDivision {
     return tiles;
   }
 
-  std::vector<Piece> pieces(const std::vector<Tile>& tiles) const {
-    std::vector<Piece> pieces;
+  std::vector<WorkItem> work_items(const std::vector<Tile>& tiles) const {
+    std::vector<WorkItem> items;
     const std::int64_t total = tiles.empty() ? 0 : tiles.back().end;
     std::size_t tile = 0;
     for (std::int64_t block = 0; block < p_.blocks.divisor / cluster_; ++block) {
       const std::int64_t first = block * share(total);
       const std::int64_t last = std::min(first + share(total), total);
-      for (std::int64_t unit = first; unit < last; unit = pieces.back().end) {
+      for (std::int64_t unit = first; unit < last; unit = items.back().end) {
         while (tiles[tile].end <= unit)
           ++tile;
         const bool is_unit = p_.split_is_unit != 0;
         const std::int64_t slot = is_unit ? unit : 2 * block + (tiles[tile].begin > first ? 1 : 0);
-        pieces.push_back({tile, unit, is_unit ? unit + 1 : std::min(last, tiles[tile].end), slot * cluster_});
+        items.push_back({tile, unit, is_unit ? unit + 1 : std::min(last, tiles[tile].end), slot * cluster_});
       }
     }
-    return pieces;
+    return items;
   }
 
   // Returns the slots from which the block that combines a tile reads its partial results.
@@ -369,7 +371,7 @@ void check_division(const AttentionProblem& problem, const DecodePlan& made, con
   const auto q_lengths = some_lengths(problem.q_len, problem.batch, problem.ragged_q, dice);
   const auto tiles = division.tiles(kv_lengths, q_lengths);
   const std::int64_t total = tiles.empty() ? 0 : tiles.back().end;
-  const auto pieces = division.pieces(tiles);
+  const auto items = division.work_items(tiles);
   const auto tile_rows = static_cast<std::uint64_t>(made.parameters.partial_rows);
   const std::uint64_t rows = problem.heads_kv * tile_rows;
   const auto slots = static_cast<std::int64_t>(made.workspace.partial_stats_bytes / (sizeof(float) * rows));
@@ -379,12 +381,12 @@ void check_division(const AttentionProblem& problem, const DecodePlan& made, con
   std::set<std::int64_t> taken;
   std::vector<std::vector<std::int64_t>> of_tiles(tiles.size());
   bool sound = true;
-  for (const DeviceDivision::Piece& piece : pieces) {
-    sound = sound && piece.begin == done && piece.end > piece.begin && piece.end <= tiles[piece.tile].end;
-    done = piece.end;
-    if (piece.begin == tiles[piece.tile].begin && piece.end == tiles[piece.tile].end) continue;
-    of_tiles[piece.tile].push_back(piece.slot);
-    sound = sound && taken.insert(piece.slot).second && piece.slot + block.cluster <= slots;
+  for (const DeviceDivision::WorkItem& item : items) {
+    sound = sound && item.begin == done && item.end > item.begin && item.end <= tiles[item.tile].end;
+    done = item.end;
+    if (item.begin == tiles[item.tile].begin && item.end == tiles[item.tile].end) continue;
+    of_tiles[item.tile].push_back(item.slot);
+    sound = sound && taken.insert(item.slot).second && item.slot + block.cluster <= slots;
   }
   CHECK(sound);
   CHECK(done == total);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "templates/decode_plan.hpp"
+#include "templates/decode/attention_decode_family.hpp"
+#include "templates/decode/decode_families.hpp"
+#include "templates/decode/decode_plan.hpp"
 
 #include <cubinet/kernel_templates/template_catalog.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "templates/decode_parameters.hpp"
+#include "templates/decode/decode_parameters.hpp"
 
 #include "decode_fixture.hpp"
 

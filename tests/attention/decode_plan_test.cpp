@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "templates/decode_plan.hpp"
+#include "templates/decode/decode_plan.hpp"
 
 #include "decode_fixture.hpp"
 

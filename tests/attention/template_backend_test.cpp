@@ -2,7 +2,11 @@
 #include "templates/template_backend.hpp"
 
 #include "backend_fixture.hpp"
-#include "templates/decode_plan.hpp"
+#include "fake_family.hpp"
+#include "support/ok.hpp"
+#include "templates/decode/attention_decode_family.hpp"
+#include "templates/decode/decode_families.hpp"
+#include "templates/decode/decode_plan.hpp"
 
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
@@ -16,6 +20,7 @@ namespace {
 const AttentionProblem kTemplateDecode = test::generation(4, 1, 8192, 32, 4);
 
 using test::Known;
+using test::ok;
 
 AttentionPlan plan_of(const AttentionProblem& problem, const Known& known = Known::on(test::kH200)) {
   return test::plan_of(problem, "templates", known, /*launches=*/true);
@@ -328,12 +333,15 @@ TEST_CASE("a kernel that is named with a size that its template does not have is
   AttentionProblem many_rows = kTemplateDecode;
   many_rows.q_len = 16;
   std::set<std::string> planned;
+  std::set<std::string> serving;
   for (const AttentionProblem& problem : {kTemplateDecode, windowed, wide, latent, many_heads, many_rows}) {
     for (const DecodeFamily* family : decode_families(problem, test::kH200.capability)) {
       if (!family->gap(problem, test::kH200.capability).empty()) continue;
       const auto kernel_template = catalog->find(family->name);
       REQUIRE(kernel_template);
       const DecodeTile usual = family->tiles(problem).back().tile;
+      if ((*kernel_template)->resolve(decode_specification(*family, problem, usual)))
+        serving.insert(family->name);
       for (std::uint32_t size = 0; size <= 300; ++size) {
         for (const DecodeTile& tile :
              {DecodeTile{size, usual.kv, usual.stages}, DecodeTile{usual.q, size, usual.stages},
@@ -357,7 +365,18 @@ TEST_CASE("a kernel that is named with a size that its template does not have is
       }
     }
   }
-  CHECK(planned.size() == 5);
+  CHECK(planned == serving);
+  CHECK(planned.size() >= 5);
+}
+
+TEST_CASE("a kernel that is named with a tile that only other problems have is declined") {
+  // A tile of 64 rows may have 16 tokens with head dim 256, but only multiples of 32 with 128.
+  AttentionProblem wide = kTemplateDecode;
+  wide.head_dim_qk = wide.head_dim_v = 256;
+  Known known = Known::on(test::kH200);
+  known.options.kernel = decode_specification(kAttentionDecode, wide, {64, 16, 2});
+  CHECK(reason(wide, known).empty());
+  CHECK(test::holds(reason(kTemplateDecode, known), "is not for this problem"));
 }
 
 TEST_CASE("splits of a fixed length are computed by the same kernel in every batch") {
@@ -393,6 +412,48 @@ TEST_CASE("a number of splits may be wished for, and one out of range is a reaso
   CHECK(decode_of(plan_of(kTemplateDecode, context)).parameters.split_is_unit == 1);
   context.options.split_tokens = 100;
   CHECK(test::holds(reason(kTemplateDecode, context), "multiple of 128"));
+}
+
+using Classes = std::vector<std::shared_ptr<const OperationClass>>;
+
+// Returns what a backend of these classes answers.
+PlanDecision answer_of(const Classes& classes) {
+  PlanRequest request{kTemplateDecode, test::kH200, {}, {}};
+  request.options.explains = true;
+  return ok(ok(make_template_backend(classes))->consider(request));
+}
+
+TEST_CASE("classes and their families are queried in their order until one serves, and the trace has why") {
+  test::FakeFamily serves;
+  test::FakeFamily declines;
+  declines.missing = "the first family lacks it";
+  const auto without =
+      std::make_shared<const test::FakeClass>(std::vector{serves}, "the class is not for it");
+  const auto with = std::make_shared<const test::FakeClass>(std::vector{declines, serves, declines});
+  const auto plan = std::get<AttentionPlan>(answer_of({without, with}));
+  CHECK(plan.trace == std::vector<std::string>{"the class is not for it", "the first family lacks it",
+                                               serves.kernel(kTemplateDecode, 3).to_string()});
+  CHECK(plan.kernel_version.starts_with("interface "));
+  const auto none = std::make_shared<const test::FakeClass>(std::vector{declines});
+  CHECK(std::get<BackendDecline>(answer_of({without, none})).reason ==
+        "the class is not for it; the first family lacks it");
+}
+
+TEST_CASE("alternatives of all classes are ordered by their times") {
+  test::FakeFamily one;
+  one.times = {5, 2};
+  test::FakeFamily two;
+  two.times = {4, 1};
+  test::FakeFamily gap = two;
+  gap.missing = "not for it";
+  const Classes classes = {std::make_shared<const test::FakeClass>(std::vector{one, gap}),
+                           std::make_shared<const test::FakeClass>(std::vector{two}),
+                           std::make_shared<const test::FakeClass>(std::vector{two}, "not for it")};
+  std::vector<std::uint32_t> splits;
+  for (const PlanOptions& options :
+       ok(ok(make_template_backend(classes))->alternatives({kTemplateDecode, test::kH200, {}, {}})))
+    splits.push_back(options.splits.value_or(0));
+  CHECK(splits == std::vector{1U, 2U, 4U, 5U});
 }
 
 }  // namespace

@@ -98,13 +98,13 @@ TEST_CASE("What is multiplied from registers has rates of its own, and is faster
     CAPTURE(row.tile_q);
     CAPTURE(row.blocks);
     KernelWork work = on_h200(row.blocks, 64 * 8192 * 8.0 * row.row_bytes, 1);
-    work.implementation = "attention_decode_swapped";
+    work.multiplies_from_registers = true;
     work.element_bits = 8;
     work.row_bytes = row.row_bytes;
     work.tile_size_q = row.tile_q;
     work.blocks_per_multiprocessor = row.fit;
     work.ring_bytes = 3.0 * 64 * row.row_bytes;
-    work.pieces = 2;
+    work.work_items = 2;
     CHECK(estimate(work) == doctest::Approx(row.measured).epsilon(0.12));
   }
 }
@@ -120,7 +120,7 @@ TEST_CASE(
     std::uint32_t warps;
     std::uint32_t fit;
     std::uint32_t blocks;
-    std::uint32_t pieces;
+    std::uint32_t work_items;
     double measured;
   };
   for (const Row& row : {Row{128, 16, 4, 4, 320, 1, 182.9}, Row{128, 16, 4, 4, 264, 2, 166.8},
@@ -141,13 +141,13 @@ TEST_CASE(
     work.warps = row.warps;
     work.blocks_per_multiprocessor = row.fit;
     work.ring_bytes = 2.0 * row.warps * 32 * row.row_bytes;
-    work.pieces = row.pieces;
+    work.work_items = row.work_items;
     CHECK(estimate(work) == doctest::Approx(row.measured).epsilon(0.12));
   }
 }
 
 TEST_CASE(
-    "Few pieces are reduced sooner inside than by a second kernel, however many there are of a long one") {
+    "Few partial results are combined sooner inside than by a second kernel, however many a long one has") {
   KernelWork inside = on_h200(256, kv_bytes(16, 4096), 2);
   KernelWork apart = inside;
   inside.combines_apart = false;
@@ -174,7 +174,7 @@ TEST_CASE("Empty blocks, more splits and a longer longest block cost time") {
 TEST_CASE("A block that ends one tile and begins another takes longer") {
   KernelWork more = on_h200(128, kv_bytes(4, 2048), 16);
   const double of_one = estimate(more);
-  more.pieces = 2;
+  more.work_items = 2;
   CHECK(estimate(more) > of_one + 1);
 }
 

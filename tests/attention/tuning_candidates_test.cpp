@@ -81,20 +81,5 @@ TEST_CASE("every backend that serves is a candidate") {
   CHECK(names == std::set<std::string>{"mine", "templates"});
 }
 
-TEST_CASE("the version of a template changes with its text") {
-  const auto one = decode::template_of(kAttentionDecode);
-  CHECK(version_of(*one) == version_of(*decode::template_of(kAttentionDecode)));
-  const auto changed = [&](const std::string& more_source, const std::string& more_base) {
-    return version_of(*ok(KernelTemplate::parse(
-        one->source() + more_source, "other.cu", {}, {},
-        [&](const std::string&) -> Result<std::string> { return one->base().text + more_base; })));
-  };
-  CHECK(changed("", "") == version_of(*one));
-  CHECK(changed("\n", "") != version_of(*one));
-  CHECK(changed("", "\n") != version_of(*one));
-  CHECK(changed("#include <cubinet/wgmma.cuh>", "") != changed("#include <cubinet/cluster.cuh>", ""));
-  CHECK(version_of(*one).starts_with("interface "));
-}
-
 }  // namespace
 }  // namespace cubinet

@@ -131,6 +131,14 @@ class CheckLayout(unittest.TestCase):
         self.refuses(circle, "base/a/x.hpp", "circle")
         self.refuses(circle, "base/b/y.hpp", "circle")
 
+    def test_a_folder_and_one_inside_it_are_no_circle(self):
+        one_way = {"base/a/in/x.hpp": SPDX + '#include "a/y.hpp"\n', "base/a/y.hpp": SPDX}
+        found = self.violations(one_way)
+        self.assertFalse([v for v in found if "circle" in v], found)
+        for include in ("a/in/x.hpp", "in/x.hpp"):
+            circle = {**one_way, "base/a/y.hpp": SPDX + f'#include "{include}"\n'}
+            self.refuses(circle, "base/a/y.hpp", "circle")
+
     def test_installed_headers_include_installed_ones(self):
         path = "spec/include/cubinet/spec/key.hpp"
         self.refuses({path: SPDX + "#include <cubinet/base/elf.hpp>\n"}, path, "not installed")

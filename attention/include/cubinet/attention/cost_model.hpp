@@ -9,11 +9,18 @@
 
 namespace cubinet {
 
+// The table of a cost model that a kernel belongs to, by what its time depends on.
+enum class CostClass : std::uint8_t {
+  memory_traffic = 0,  // the bytes of KV, and how CTAs share them: decode
+  tile_waves = 1,      // the tiles that a CTA computes, times the waves of CTAs: published kernels
+};
+
 // A kernel running a problem, reduced to the values that its time depends on. Counts of CTAs are
 // doubles because they may exceed 2^63: a grid that CUDA would refuse is still compared with
 // others.
 struct KernelWork {
-  std::string_view implementation;  // KernelRow::implementation
+  CostClass cost_class = CostClass::memory_traffic;
+  std::string_view implementation;  // KernelRow::implementation; for models other than the library's
   ComputeCapability device;
   std::uint32_t multiprocessors = 1;
   std::uint32_t blocks_per_multiprocessor = 1;
@@ -28,8 +35,9 @@ struct KernelWork {
   double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
   double bytes = 0;                  // bytes of K and V that all CTAs read
   double largest_block_bytes = 0;
-  double pieces = 1;      // tiles of which the busiest CTA computes a part
-  double ring_bytes = 0;  // bytes that one CTA keeps in flight
+  double work_items = 1;                   // tiles of which the busiest CTA computes a part
+  double ring_bytes = 0;                   // bytes that one CTA keeps in flight
+  bool multiplies_from_registers = false;  // warpgroups multiply KV from registers
 };
 
 // The estimated time of a kernel. Comparable between kernels of one implementation on one device;
@@ -47,8 +55,9 @@ class CostModel {
   virtual KernelCost cost(const KernelWork& work) const = 0;
 };
 
-// Returns the library's cost model. It has a table for each implementation, with a row for each
-// measured device (cost_model.cpp). A device without a row uses the nearest one's. Never null.
+// Returns the library's cost model, one object for the whole process. It has a table for each cost
+// class, with a row for each measured device (cost_model.cpp). A device without a row uses the
+// first one's. Never null.
 std::shared_ptr<const CostModel> default_cost_model();
 
 }  // namespace cubinet

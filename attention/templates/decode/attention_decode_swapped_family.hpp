@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
 // The template `attention_decode_swapped`: e4m3 KV on Hopper, more than 16 rows.
 #include "decode_family.hpp"
+#include "rounding.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace cubinet {
-namespace {
+namespace attention_decode_swapped {
 
-constexpr ComputeCapability kSwappedDevice{9, 0};
-constexpr std::uint32_t kSwappedSlice = 64;      // tokens of a step
-constexpr std::uint32_t kMostSwappedStages = 4;  // more are no faster
-constexpr std::uint32_t kSwappedThreads = 128;
-constexpr std::uint32_t kReducedInside =
+inline constexpr ComputeCapability kDevice{9, 0};
+inline constexpr std::uint32_t kSlice = 64;      // tokens of a step
+inline constexpr std::uint32_t kMostStages = 4;  // more are no faster
+inline constexpr std::uint32_t kThreads = 128;
+inline constexpr std::uint32_t kCombinedInside =
     192 * 1024;  // bytes of partial results; a second kernel has one CTA per row
 
-std::uint32_t widest(const AttentionProblem& problem) {
-  return std::max(problem.head_dim_qk, problem.head_dim_v);
-}
-
-std::string gap_of_swapped(const AttentionProblem& problem, ComputeCapability device) {
-  if (device != kSwappedDevice)
-    return "attention_decode_swapped has instructions of devices of " + kSwappedDevice.to_string() + " alone";
+inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (device != kDevice)
+    return "attention_decode_swapped has instructions of devices of " + kDevice.to_string() + " alone";
   if (!converts_kv(problem)) return "attention_decode_swapped converts KV of eight bits";
   const std::uint64_t rows = rows_of_kv_head(problem);
   if (rows > 16) return "";
@@ -31,39 +29,40 @@ std::string gap_of_swapped(const AttentionProblem& problem, ComputeCapability de
 
 // Returns true for more than 32 rows, or for many tiles of narrow heads. Otherwise portable code is
 // as fast for up to 32 rows, and faster if CTAs have short parts of tiles.
-bool swapped_preferred(const AttentionProblem& problem, ComputeCapability device) {
-  if (!gap_of_swapped(problem, device).empty()) return false;
+inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
+  if (!gap(problem, device).empty()) return false;
   constexpr std::uint64_t many = 200;  // for the 132 SMs of the device
   return rows_of_kv_head(problem) > 32 ||
-         (widest(problem) <= 64 && std::uint64_t{problem.batch} * problem.heads_kv >= many);
+         (widest_head(problem) <= 64 && std::uint64_t{problem.batch} * problem.heads_kv >= many);
 }
 
 // Returns the pages that are looked up for a step.
-std::uint32_t pages_of(const AttentionProblem& problem) {
-  return std::max(kSwappedSlice / problem.tokens_per_page, 1U) * (problem.separate_page_tables ? 2 : 1);
+inline std::uint32_t pages_of(const AttentionProblem& problem) {
+  return std::max(kSlice / problem.tokens_per_page, 1U) * (problem.separate_page_tables ? 2 : 1);
 }
 
 // Returns the CTAs of an SM by the registers of their accumulators. The template computes the same.
-std::uint32_t blocks_of(const AttentionProblem& problem, std::uint32_t tile_q) {
+inline std::uint32_t blocks_of(const AttentionProblem& problem, std::uint32_t tile_q) {
   const bool many = pages_of(problem) > 1 || problem.soft_cap || problem.mask == AttentionMask::custom;
   std::uint32_t most = 2;
-  if (widest(problem) <= 64)
+  if (widest_head(problem) <= 64)
     most = tile_q <= 32 ? 4 : tile_q <= 64 ? 3 : 2;
-  else if (widest(problem) <= 128)
+  else if (widest_head(problem) <= 128)
     most = tile_q <= 48 ? 3 : 2;
   return most - (many ? 1 : 0);
 }
 
-DecodeBlock block_of_swapped(const AttentionProblem& problem, const DecodeTile& tile) {
+inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
   const std::uint32_t work = tile.kv * (tile.stages * kv_row_bytes(problem) + 2 * tile.q * kProductBytes);
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   DecodeBlock block;
   block.slice = tile.kv;
-  block.threads = kSwappedThreads;
+  block.threads = kThreads;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(work, merge) + tile.q * 36 +
                        80 + 256 * pages_of(problem);
-  block.pieces_inside = kReducedInside / (tile.q * problem.head_dim_v * 4);
-  block.registers = std::min(65536 / (kSwappedThreads * blocks_of(problem, tile.q)) / 8 * 8, 255U);
+  block.partials_inside = kCombinedInside / (tile.q * problem.head_dim_v * 4);
+  block.multiplies_from_registers = true;
+  block.registers = std::min(65536 / (kThreads * blocks_of(problem, tile.q)) / 8 * 8, 255U);
   return block;
 }
 
@@ -79,27 +78,29 @@ struct TileTime {
   OfHeads narrow;  // head dims to 64
   OfHeads wide;
 
-  const OfHeads& of(const AttentionProblem& problem) const { return widest(problem) <= 64 ? narrow : wide; }
+  const OfHeads& of(const AttentionProblem& problem) const {
+    return widest_head(problem) <= 64 ? narrow : wide;
+  }
 };
-constexpr std::array kTileTimes = {TileTime{32, {141, 0}, {272, 0}}, TileTime{48, {172, 0}, {283, 0}},
-                                   TileTime{64, {200, 4}, {360, 8}}, TileTime{96, {282, 8}, {455, 8}}};
+inline constexpr std::array kTileTimes = {TileTime{32, {141, 0}, {272, 0}}, TileTime{48, {172, 0}, {283, 0}},
+                                          TileTime{64, {200, 4}, {360, 8}}, TileTime{96, {282, 8}, {455, 8}}};
 
 // Returns the tile with which all rows take the least time.
-const TileTime& best_tile(const AttentionProblem& problem) {
+inline const TileTime& best_tile(const AttentionProblem& problem) {
   const auto rows = static_cast<std::uint32_t>(rows_of_kv_head(problem));
   const auto time = [&](const TileTime& tile) { return divide_up(rows, tile.q) * tile.of(problem).time; };
-  if (widest(problem) > 128) return kTileTimes.front();
+  if (widest_head(problem) > 128) return kTileTimes.front();
   return *std::min_element(kTileTimes.begin(), kTileTimes.end(),
                            [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); });
 }
 
 // Returns the tiles with the deepest ring with which an SM holds as many CTAs as its registers
 // allow, or else with which it holds one CTA.
-std::vector<DecodeTileRule> tiles_of_swapped(const AttentionProblem& problem) {
+inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const auto add = [&](std::uint32_t q, std::uint32_t blocks, double steps) {
-    for (std::uint32_t stages = kMostSwappedStages; stages >= 2; --stages)
-      rules.push_back({DecodeTile{q, kSwappedSlice, stages}, blocks, 0, steps});
+    for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
+      rules.push_back({DecodeTile{q, kSlice, stages}, blocks, 0, steps});
   };
   const TileTime& best = best_tile(problem);
   add(best.q, blocks_of(problem, best.q), best.of(problem).fewest_steps);
@@ -110,12 +111,15 @@ std::vector<DecodeTileRule> tiles_of_swapped(const AttentionProblem& problem) {
   return rules;
 }
 
-}  // namespace
+}  // namespace attention_decode_swapped
 
-const DecodeFamily kAttentionDecodeSwapped = {
-    "attention_decode_swapped", gap_of_swapped,
-    swapped_preferred,          "on an H200 0.5 to 0.95 of attention_decode's time",
-    tiles_of_swapped,           block_of_swapped,
+inline const DecodeFamily kAttentionDecodeSwapped = {
+    .name = "attention_decode_swapped",
+    .gap = attention_decode_swapped::gap,
+    .preferred = attention_decode_swapped::preferred,
+    .source = "on an H200 0.5 to 0.95 of attention_decode's time",
+    .tiles = attention_decode_swapped::tiles,
+    .block = attention_decode_swapped::block,
 };
 
 }  // namespace cubinet

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_division.hpp"
 
+#include "rounding.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -14,8 +16,8 @@ constexpr std::uint32_t kReservedSharedBytes = 1024;
 constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
 // The most partial results of a tile that the last CTA to finish it combines before a second kernel
 // would start, unless the family states another number.
-constexpr std::uint32_t kMostPiecesInside = 4;
-constexpr std::uint32_t kMostPiecesOfManyRows = 2;  // more than 32 rows, 16-bit KV
+constexpr std::uint32_t kMostPartialsInside = 4;
+constexpr std::uint32_t kMostPartialsOfManyRows = 2;  // more than 32 rows, 16-bit KV
 // The plan is judged by the longest length and by lengths this many times shorter if it does not
 // know the lengths.
 constexpr std::uint32_t kShorter = 4;
@@ -79,10 +81,10 @@ class DecodeDivision {
     const std::uint64_t all = tiles();
     const std::uint64_t limit = most_blocks();
     // If there are many tiles, a CTA processes several whole tiles.
-    const std::uint64_t tiles_a_block = all / limit + (all % limit != 0 ? 1 : 0);
+    const std::uint64_t tiles_a_block = divide_up(all, limit);
     // A split of fewer than two steps costs more in the combination than its shorter loop saves.
     constexpr std::uint32_t least = 2;
-    const DecodeSplits whole = evaluate(1, all / tiles_a_block + (all % tiles_a_block != 0 ? 1 : 0), least);
+    const DecodeSplits whole = evaluate(1, divide_up(all, tiles_a_block), least);
     DecodeSplits best = whole;
     // Splits must gain at least 2.5%: they cost partial results, and more CTAs cost time if the
     // lengths differ.
@@ -135,7 +137,7 @@ class DecodeDivision {
 
   std::uint64_t whole_clusters(std::uint64_t blocks) const {
     const std::uint64_t cluster = tile_.block.cluster;
-    return std::min<std::uint64_t>((blocks + cluster - 1) / cluster, kMostUnits / cluster) * cluster;
+    return std::min(divide_up(blocks, cluster), kMostUnits / cluster) * cluster;
   }
 
   DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks, std::uint32_t min_units) const {
@@ -144,8 +146,8 @@ class DecodeDivision {
     splits.blocks = static_cast<std::uint32_t>(whole_clusters(blocks));
     splits.min_units = min_units;
     const bool many_rows = tile_.shape.q > 32 && !converts_kv(problem_);
-    const std::uint32_t inside = many_rows ? kMostPiecesOfManyRows : kMostPiecesInside;
-    splits.combines_apart = can_combine_ && count > tile_.block.pieces_inside.value_or(inside);
+    const std::uint32_t inside = many_rows ? kMostPartialsOfManyRows : kMostPartialsInside;
+    splits.combines_apart = can_combine_ && count > tile_.block.partials_inside.value_or(inside);
     splits.unit = tile_.shape.kv;
     // The unit is as coarse as necessary: the kernel counts the units of all tiles in 31 bits.
     const auto units = [&] {
@@ -193,12 +195,14 @@ class DecodeDivision {
     const double of_longest = std::ceil(divide_up(divide_up(longest_reach(), shorter), splits.unit) / share);
     const std::uint32_t row_bytes = kv_row_bytes(problem_);
     KernelWork work;
+    work.cost_class = CostClass::memory_traffic;
     work.implementation = family_.name;
     work.device = request_.device.capability;
     work.multiprocessors = request_.device.sm_count;
     work.blocks_per_multiprocessor = tile_.blocks_per_multiprocessor;
     work.tile_size_q = tile_.shape.q;
     work.warps = tile_.block.warps;
+    work.multiplies_from_registers = tile_.block.multiplies_from_registers;
     work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
     work.row_bytes = row_bytes;
     work.splits = static_cast<std::uint32_t>(
@@ -209,14 +213,14 @@ class DecodeDivision {
     work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
     work.bytes = tokens * columns * row_bytes;
     work.largest_block_bytes = longest * row_bytes;
-    work.pieces = pieces(share, splits.unit, all_units, shorter);
+    work.work_items = work_items(share, splits.unit, all_units, shorter);
     work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * row_bytes;
     return request_.costs().cost(work);
   }
 
-  // Returns the number of tiles of which a CTA has a part, if its share is `share` of `all_units`
-  // units.
-  double pieces(double share, std::uint32_t unit, double all_units, std::uint32_t shorter) const {
+  // Returns the work items of a CTA, whose share is `share` of `all_units` units: the tiles of
+  // which it has a part.
+  double work_items(double share, std::uint32_t unit, double all_units, std::uint32_t shorter) const {
     const auto all_tiles = static_cast<double>(tiles());
     if (all_tiles <= 1) return 1;
     if (share * all_tiles >= all_units) return std::ceil(share * all_tiles / all_units);

@@ -39,25 +39,28 @@ struct DecodeBlock {
   std::uint32_t warps = 4;         // warps with KV of their own; warps that share KV count as four
   // The most partial results of a tile that the last CTA to finish it combines faster than a second
   // kernel, if this was measured for the family.
-  std::optional<std::uint32_t> pieces_inside = std::nullopt;
+  std::optional<std::uint32_t> partials_inside = std::nullopt;
   // The CTAs of a cluster, which process as many adjacent tiles of a sequence, and whether the
   // template has a parameter for the size of the cluster.
   std::uint32_t cluster = 1;
   bool names_cluster = false;
+  // If true, warpgroups multiply KV from registers, which has rates of its own in the cost model.
+  bool multiplies_from_registers = false;
 };
 
 // A template whose kernels compute decode attention: everything that a plan needs to know about it.
 // All families share one argument (AttentionDecodeParameters), one division of work and one layout
-// of partial results. Each has one entry point, named like the template. Plain data; the functions
-// are pure. REQUIRES for the functions: decode_gap() finds nothing.
+// of partial results. Each has one entry point, named like the template, and is defined in the
+// header of its name. Plain data; the functions are pure. REQUIRES for the functions: decode_gap()
+// finds nothing.
 struct DecodeFamily {
   const char* name;  // name of the template
   // Returns one sentence that states what the family has no kernel for, on devices that it may run
   // on, or an empty string if it serves the problem. It need not repeat what the template's
   // declaration states about parameters and targets.
   std::string (*gap)(const AttentionProblem& problem, ComputeCapability device);
-  // Returns whether this family precedes the families after it in decode_families(). `source` names
-  // the measurement or fact behind the preference.
+  // Returns whether the family precedes those that are not preferred (decode_families()). `source`
+  // names the measurement or fact behind the preference.
   bool (*preferred)(const AttentionProblem& problem, ComputeCapability device);
   const char* source;
   // Returns the rules in order of preference. The first tile that fits the device is used; a tile
@@ -65,17 +68,6 @@ struct DecodeFamily {
   std::vector<DecodeTileRule> (*tiles)(const AttentionProblem& problem);
   DecodeBlock (*block)(const AttentionProblem& problem, const DecodeTile& tile);
 };
-
-// The families. Each is defined in the file of its name.
-extern const DecodeFamily kAttentionDecode;
-extern const DecodeFamily kAttentionDecodeSwapped;
-extern const DecodeFamily kAttentionDecodeWgmma;
-extern const DecodeFamily kAttentionLatent;
-extern const DecodeFamily kAttentionLatentNarrow;
-extern const DecodeFamily kAttentionWide;
-
-// Returns all families in the order in which they are queried: preferred ones first.
-std::vector<const DecodeFamily*> decode_families(const AttentionProblem& problem, ComputeCapability device);
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can
 // express the problem.
@@ -103,6 +95,7 @@ std::uint64_t rows_of_kv_head(const AttentionProblem& problem);
 std::uint32_t smallest_tile_q(const AttentionProblem& problem);
 // Returns the bytes of K and V of one token and KV head. Latent attention stores them once.
 std::uint32_t kv_row_bytes(const AttentionProblem& problem);
-std::uint32_t divide_up(std::uint32_t a, std::uint32_t b);
+// Returns the larger one of the two head dims.
+std::uint32_t widest_head(const AttentionProblem& problem);
 
 }  // namespace cubinet

@@ -2,17 +2,9 @@
 #include "decode_family.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace cubinet {
 namespace {
-
-// The families. A new family is a file of its own and a line here. Families for more specific
-// devices or problems precede the ones that serve more, which are their fallback.
-constexpr std::array kFamilies = {
-    &kAttentionDecodeSwapped, &kAttentionDecodeWgmma, &kAttentionLatent,
-    &kAttentionLatentNarrow,  &kAttentionDecode,      &kAttentionWide,
-};
 
 // The most packed rows of one KV head: 16 tiles of 64. With more rows, each tile's own pass over KV
 // makes it prefill.
@@ -20,10 +12,6 @@ constexpr std::uint64_t kMaximumRows = 1024;
 constexpr ComputeCapability kFirstWithConversions{8, 9};  // conversions to 8-bit types
 
 }  // namespace
-
-std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
-  return a / b + (a % b != 0 ? 1U : 0U);
-}
 
 bool converts_kv(const AttentionProblem& problem) {
   return bits_of(problem.data_type_k) == 8;
@@ -43,11 +31,8 @@ std::uint32_t kv_row_bytes(const AttentionProblem& problem) {
   return columns * static_cast<std::uint32_t>(bits_of(problem.data_type_k)) / 8;
 }
 
-std::vector<const DecodeFamily*> decode_families(const AttentionProblem& problem, ComputeCapability device) {
-  std::vector<const DecodeFamily*> families(kFamilies.begin(), kFamilies.end());
-  std::stable_partition(families.begin(), families.end(),
-                        [&](const DecodeFamily* family) { return family->preferred(problem, device); });
-  return families;
+std::uint32_t widest_head(const AttentionProblem& problem) {
+  return std::max(problem.head_dim_qk, problem.head_dim_v);
 }
 
 std::string decode_gap(const AttentionProblem& problem, ComputeCapability device) {

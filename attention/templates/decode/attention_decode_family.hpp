@@ -1,41 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
 // The template `attention_decode`: portable, for head dims up to 256.
 #include "decode_family.hpp"
 
 #include <algorithm>
 
 namespace cubinet {
-namespace {
+namespace attention_decode {
 
-constexpr std::uint32_t kTileRows = 16;     // rows of the smallest product tile
-constexpr std::uint32_t kMaximumWarps = 8;  // the template's limit
-constexpr std::uint32_t kMostTokens = 128;  // tokens of a step
-constexpr std::uint32_t kMostStages = 6;
-
-std::uint32_t widest_head(const AttentionProblem& problem) {
-  return std::max(problem.head_dim_qk, problem.head_dim_v);
-}
+inline constexpr std::uint32_t kTileRows = 16;     // rows of the smallest product tile
+inline constexpr std::uint32_t kMostWarps = 8;     // the template's limit
+inline constexpr std::uint32_t kMostTokens = 128;  // tokens of a step
+inline constexpr std::uint32_t kMostStages = 6;
 
 // Returns the rows of a warp. A warp multiplies converted KV with two tiles of rows.
-std::uint32_t rows_of_warp(const AttentionProblem& problem, std::uint32_t tile_q) {
+inline std::uint32_t rows_of_warp(const AttentionProblem& problem, std::uint32_t tile_q) {
   return tile_q == 32 && converts_kv(problem) && problem.head_dim_v <= 128 ? 2 * kTileRows : kTileRows;
 }
 
 // Returns the tokens that a warp processes at a time.
-std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
+inline std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
   return (tile_q == 64 || converts_kv(problem)) && problem.head_dim_v <= 128 ? 32 : 16;
 }
 
-std::string gap_of_decode(const AttentionProblem& problem, ComputeCapability) {
+inline std::string gap(const AttentionProblem& problem, ComputeCapability) {
   if (!problem.is_mla_generation()) return "";
   return "latent attention (head dims 576/512) is not what attention_decode computes: K and V are two pools";
 }
 
-bool always_preferred(const AttentionProblem&, ComputeCapability) {
+inline bool preferred(const AttentionProblem&, ComputeCapability) {
   return true;
 }
 
-DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& tile) {
+inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
   block.slice = slice_of(problem, tile.q);
   const std::uint32_t warps_kv = tile.kv / block.slice;
@@ -52,11 +49,11 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
 
 // Returns the tokens of a step of at most `bytes` bytes, unless that would leave fewer than `warps`
 // warps.
-std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, std::uint32_t bytes,
-                             std::uint32_t warps) {
+inline std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, std::uint32_t bytes,
+                                    std::uint32_t warps) {
   const std::uint32_t warps_q = q / rows_of_warp(problem, q);
   const std::uint32_t slice = slice_of(problem, q);
-  std::uint32_t tokens = std::min(kMaximumWarps / warps_q * slice, kMostTokens);
+  std::uint32_t tokens = std::min(kMostWarps / warps_q * slice, kMostTokens);
   while (tokens * kv_row_bytes(problem) > bytes && tokens > warps * slice)
     tokens /= 2;
   return tokens;
@@ -66,7 +63,7 @@ std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, s
 // each CTA. That keeps the SM's share of the memory busy, and more is slower. If there are many
 // tiles, these are many small CTAs, all of which run at once and whose warps do not wait for each
 // other. A CTA that has an SM to itself needs four warps for the same.
-std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
+inline std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
   struct Step {
     double tiles;
     std::uint32_t bytes;
@@ -92,10 +89,10 @@ std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem,
 
 // Returns the tiles with the deepest ring with which an SM holds two CTAs, or else with which it
 // holds one. Four warps share each slice.
-std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
+inline std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const std::uint32_t slice = slice_of(problem, 64);
-  const std::uint32_t warps_kv = slice == 32 && widest_head(problem) > 64 ? 1 : kMaximumWarps / 4;
+  const std::uint32_t warps_kv = slice == 32 && widest_head(problem) > 64 ? 1 : kMostWarps / 4;
   for (std::uint32_t kv = warps_kv * slice; kv >= slice; kv /= 2) {
     for (const std::uint32_t blocks : {2U, 1U}) {
       for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
@@ -106,7 +103,7 @@ std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
 }
 
 // Tiles smaller than one that holds all rows are for devices on which that tile does not fit.
-std::vector<DecodeTileRule> tiles_of_decode(const AttentionProblem& problem) {
+inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   for (std::uint32_t q = smallest_tile_q(problem); q >= kTileRows; q /= 2) {
     const auto of_q = q == 64 ? tiles_of_64_rows(problem) : tiles_up_to_32_rows(problem, q);
@@ -115,12 +112,15 @@ std::vector<DecodeTileRule> tiles_of_decode(const AttentionProblem& problem) {
   return rules;
 }
 
-}  // namespace
+}  // namespace attention_decode
 
-const DecodeFamily kAttentionDecode = {
-    "attention_decode", gap_of_decode,
-    always_preferred,   "the only one of its head dims that runs everywhere",
-    tiles_of_decode,    block_of_decode,
+inline const DecodeFamily kAttentionDecode = {
+    .name = "attention_decode",
+    .gap = attention_decode::gap,
+    .preferred = attention_decode::preferred,
+    .source = "the only one of its head dims that runs everywhere",
+    .tiles = attention_decode::tiles,
+    .block = attention_decode::block,
 };
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #include "decode_plan.hpp"
 
 #include "decode_parameters.hpp"
+#include "rounding.hpp"
 #include "size_limits.hpp"
 
 #include <limits>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_parameters.hpp"
 
+#include "rounding.hpp"
 #include "size_limits.hpp"
 
 #include <cubinet/kernel_templates/fast_divisor.hpp>

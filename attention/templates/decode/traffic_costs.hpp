@@ -37,10 +37,10 @@ struct TrafficCosts {
   double empty_block;  // to be scheduled, read a length and exit
   // The time from one wave to the next, if no other CTA's stream hides an end and a start.
   double turnover;
-  // The time between two tiles of a CTA: the end of the first and the start of the second, which
-  // nothing hides. The second field is for families that multiply KV from registers.
-  double piece;
-  std::array<double, 2> piece_from_registers;  // rows of up to 128 and more bytes
+  // The time between two work items of a CTA: the end of the first and the start of the second,
+  // which nothing hides. The second field is for kernels that multiply KV from registers.
+  double next_item;
+  std::array<double, 2> next_item_from_registers;  // rows of up to 128 and more bytes
   const char* source;
 };
 

@@ -2,20 +2,12 @@
 #pragma once
 
 #include "decode_family.hpp"
-
-#include <cubinet/attention/operation.hpp>
-#include <cubinet/kernel_templates/kernel_template.hpp>
+#include "templates/operation_class.hpp"
 
 #include <optional>
 #include <vector>
 
 namespace cubinet {
-
-// A candidate to run a problem with, and its time by the cost model in microseconds.
-struct DecodeAlternative {
-  PlanOptions options;
-  double time = 0;
-};
 
 // Returns the tile of a kernel, or nullopt if the kernel does not have the template's tile
 // parameters.
@@ -24,7 +16,7 @@ std::optional<DecodeTile> tile_of(const KernelSpec& kernel);
 // Returns the tiles of a family that fit the device. Each tile appears with the splits that the
 // cost model chooses, left to the plan, and with fixed numbers of splits around them. REQUIRES: the
 // family has no gap for the problem.
-std::vector<DecodeAlternative> decode_alternatives(const PlanRequest& request, const DecodeFamily& family,
+std::vector<FamilyAlternative> decode_alternatives(const PlanRequest& request, const DecodeFamily& family,
                                                    const KernelTemplate& kernel_template);
 
 }  // namespace cubinet

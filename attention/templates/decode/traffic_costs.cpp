@@ -11,7 +11,7 @@ namespace {
 constexpr double kBestUnderWay = 64.0 * 1024;
 // The most partial results whose combination costs time. One CTA reads the ones after them while
 // others still work.
-constexpr double kFeltPieces = 3;
+constexpr double kFeltPartials = 3;
 
 // Returns the time of work that takes `a` in one respect and `b` in another at once. If they are
 // close, both have an effect.
@@ -20,22 +20,19 @@ double combined(double a, double b) {
   return longer * std::pow(1 + std::pow(std::min(a, b) / longer, 6), 1.0 / 6);
 }
 
-bool multiplies_from_registers(const KernelWork& work) {
-  return work.implementation == "attention_decode_swapped";
-}
-
 std::size_t length_class(const KernelWork& work) {
   return work.row_bytes <= 128 ? 0 : 1;
 }
 
-double piece_of(const TrafficCosts& costs, const KernelWork& work) {
-  return multiplies_from_registers(work) ? costs.piece_from_registers[length_class(work)] : costs.piece;
+double next_item_of(const TrafficCosts& costs, const KernelWork& work) {
+  return work.multiplies_from_registers ? costs.next_item_from_registers[length_class(work)]
+                                        : costs.next_item;
 }
 
 const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelWork& work) {
   if (work.element_bits > 8) return costs.wide;
   const std::uint32_t rows = work.tile_size_q;
-  if (multiplies_from_registers(work))
+  if (work.multiplies_from_registers)
     return costs.from_registers[length_class(work)][rows <= 32 ? 0 : rows <= 48 ? 1 : rows <= 64 ? 2 : 3];
   const TrafficCosts::OfTiles& of_tiles = costs.narrow[work.row_bytes <= 128   ? 0
                                                        : work.row_bytes <= 256 ? 1
@@ -62,7 +59,7 @@ double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, do
       warps * block_bytes / work.warps / std::min(multiprocessor_rate / quarters, warps * warp_rate);
   const double memory = blocks * block_bytes / (work.multiprocessors * costs.memory_rate_per_multiprocessor);
   const double time = combined(memory, std::max(quarter, alone(costs, work, block_bytes)));
-  if (work.element_bits > 8 || multiplies_from_registers(work)) return time;
+  if (work.element_bits > 8 || work.multiplies_from_registers) return time;
   const double under_way =
       std::min<double>(blocks / work.multiprocessors, work.blocks_per_multiprocessor) * work.ring_bytes;
   return time * (1 + costs.crowding * std::clamp(under_way / kBestUnderWay - 1, 0.0, 1.0));
@@ -94,13 +91,13 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   if (work.largest_block_bytes > 0) time = std::max(time, alone(costs, work, work.largest_block_bytes));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
   // An end and a start cost more if no other CTA's stream hides them.
-  const double piece = piece_of(costs, work);
-  time += (work.blocks_per_multiprocessor == 1 ? costs.turnover : piece) *
+  const double next_item = next_item_of(costs, work);
+  time += (work.blocks_per_multiprocessor == 1 ? costs.turnover : next_item) *
           std::max(std::ceil(work.blocks / slots) - 1, 0.0);
-  time += piece * (work.pieces - 1);
+  time += next_item * (work.work_items - 1);
   if (work.splits > 1) {
     time += work.combines_apart ? costs.reduction + costs.reduction_per_split * work.splits
-                                : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPieces);
+                                : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPartials);
   }
   return time;
 }

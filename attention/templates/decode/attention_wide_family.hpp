@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
 // The template `attention_wide`: portable, for latent attention and head dim 512.
 #include "decode_family.hpp"
 
 #include <algorithm>
 
 namespace cubinet {
-namespace {
+namespace attention_wide {
 
-constexpr std::uint32_t kMostWideStages = 6;
+inline constexpr std::uint32_t kMostStages = 6;
 
 // Returns no gap: the declaration of the template states all limits.
-std::string gap_of_wide(const AttentionProblem&, ComputeCapability) {
+inline std::string gap(const AttentionProblem&, ComputeCapability) {
   return "";
 }
 
-bool wide_preferred(const AttentionProblem&, ComputeCapability) {
+inline bool preferred(const AttentionProblem&, ComputeCapability) {
   return true;
 }
 
 // Returns whether the weights of a step are computed once, which needs room in shared memory.
-bool shares_weights(const AttentionProblem& problem, const DecodeTile& tile) {
+inline bool shares_weights(const AttentionProblem& problem, const DecodeTile& tile) {
   return tile.q < 64 && tile.kv >= 32 && tile.stages >= (problem.is_mla_generation() ? 4U : 3U);
 }
 
-DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& tile) {
+inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   // The logits of a step and of the next one, for each part of the head dim that the warps divide.
   const std::uint32_t parts = std::max(64 / tile.q / (tile.kv == 16 ? 1U : 2U), 1U);
@@ -42,7 +43,7 @@ DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& til
 
 // Returns the smallest number of tiles that holds the rows, each with the deepest ring that fits
 // beside one tile.
-std::vector<DecodeTileRule> tiles_of_wide(const AttentionProblem& problem) {
+inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
   std::vector<DecodeTileRule> rules;
   const bool narrow = converts_kv(problem);
   const std::uint32_t least = problem.is_mla_generation() ? 3 : 2;  // stages
@@ -50,18 +51,22 @@ std::vector<DecodeTileRule> tiles_of_wide(const AttentionProblem& problem) {
     const std::uint32_t most =
         narrow && q < 64 ? 64 : 32;  // tokens of a step; the only size for 8-bit elements
     for (std::uint32_t kv = most; kv >= (narrow ? most : 16); kv /= 2) {
-      for (std::uint32_t stages = kMostWideStages; stages >= least; --stages)
+      for (std::uint32_t stages = kMostStages; stages >= least; --stages)
         rules.push_back({{q, kv, stages}, 1});
     }
   }
   return rules;
 }
 
-}  // namespace
+}  // namespace attention_wide
 
-const DecodeFamily kAttentionWide = {
-    "attention_wide", gap_of_wide,   wide_preferred, "the only one of its head dims that runs everywhere",
-    tiles_of_wide,    block_of_wide,
+inline const DecodeFamily kAttentionWide = {
+    .name = "attention_wide",
+    .gap = attention_wide::gap,
+    .preferred = attention_wide::preferred,
+    .source = "the only one of its head dims that runs everywhere",
+    .tiles = attention_wide::tiles,
+    .block = attention_wide::block,
 };
 
 }  // namespace cubinet

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The template `attention_latent`: latent attention on Hopper.
+#include "decode_family.hpp"
+#include "rounding.hpp"
+
+namespace cubinet {
+namespace attention_latent {
+
+inline constexpr ComputeCapability kDevice{9, 0};
+inline constexpr std::uint32_t kSlice = 64;
+inline constexpr std::uint32_t kRowBytes = 576 * kProductBytes;
+
+inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (device != kDevice)
+    return "attention_latent has instructions of devices of " + kDevice.to_string() + " alone";
+  if (problem.heads_kv != 1) return "attention_latent has one KV head";
+  return "";
+}
+
+inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
+  return device == kDevice && problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
+}
+
+// The shared memory holds two slices as fp16 or bf16, whatever type KV has in memory, and the data
+// that the warpgroups exchange.
+inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
+  DecodeBlock block;
+  // If the number of tiles is even, pairs of adjacent tiles of a sequence form clusters, whose CTAs
+  // copy KV to each other.
+  block.cluster = divide_up(problem.group_size() * problem.q_len, tile.q) % 2 == 0 ? 2 : 1;
+  block.names_cluster = true;
+  block.threads = 384;
+  block.shared_bytes = (tile.q + tile.stages * tile.kv) * kRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
+  block.registers = 168;
+  block.slice = kSlice;
+  return block;
+}
+
+// Returns the tile that needs the fewest tiles for the rows.
+inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
+  return {{{smallest_tile_q(problem), kSlice, 2}, 1}};
+}
+
+}  // namespace attention_latent
+
+inline const DecodeFamily kAttentionLatent = {
+    .name = "attention_latent",
+    .gap = attention_latent::gap,
+    .preferred = attention_latent::preferred,
+    .source =
+        "NVIDIA H200, batch 64, KV 8192: 245 to 257 us and 913 for 128 heads, 164 and 471 for 64; no "
+        "faster for 16",
+    .tiles = attention_latent::tiles,
+    .block = attention_latent::block,
+};
+
+}  // namespace cubinet

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "family_planner.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+Result<KernelRow> declared_row(const KernelTemplate& kernel_template, const KernelSpec& resolved) {
+  CUBINET_TRY_ASSIGN(auto row, kernel_template.row(resolved));
+  if (!row)
+    return Error{ErrorCode::internal, "the template " + kernel_template.name() + " does not declare its row"};
+  return *std::move(row);
+}
+
+// Returns the first row of an index that equals `wanted` in selector and traits, for a target that
+// the request allows. Prefers family targets if the policy does.
+const KernelRow* find_row(const KernelIndex& rows, const KernelRow& wanted, const TargetPolicy& targets) {
+  for (const bool family_only : {true, false}) {
+    if (family_only && !targets.prefers_family) continue;
+    for (const std::uint32_t number : rows.find(wanted.selector)) {
+      const KernelRow& row = rows.row(number);
+      if (family_only && row.target.kind != TargetKind::family) continue;
+      if (row.traits == wanted.traits && targets.allows(row.target)) return &row;
+    }
+  }
+  return nullptr;
+}
+
+class FamilyPlanner {
+ public:
+  FamilyPlanner(const TemplateFamily& family, const TemplateCatalog& catalog,
+                const KernelTemplate& kernel_template, const PlanRequest& request)
+      : family_(family), catalog_(catalog), template_(kernel_template), request_(request) {}
+
+  Result<FamilyAnswer> plan() const {
+    if (std::string gap = family_.gap(request_.problem, request_.device.capability); !gap.empty()) return gap;
+    // The template itself declares its types, head dims and page sizes.
+    const auto common = template_.resolve(family_.specification(request_.problem));
+    if (!common) return common.error().message;
+    FamilyKernels kernels;
+    if (!request_.options.may_compile) {
+      CUBINET_TRY_ASSIGN(const auto wanted, declared_row(template_, *common));
+      kernels.of_family = existing_kernels(wanted);
+      if (kernels.of_family->empty())
+        return "no kernel of " + template_.name() + " for this problem exists here, and none may be compiled";
+      kernels.may_use = [this](const KernelSpec& spec) { return exists(spec); };
+    }
+    if (const auto& named = request_.options.kernel) {
+      if (std::string reason = restrict_to(*named, kernels); !reason.empty()) return reason;
+    }
+    const auto made = family_.plan(request_, kernels);
+    if (!made) return made.error().message;
+    if (request_.options.kernel && *request_.options.kernel != made->steps.front().kernel)
+      return request_.options.kernel->to_string() + " is not for this problem";
+    return finish(*made);
+  }
+
+ private:
+  // Returns whether a build of a kernel of any template exists.
+  bool exists(const KernelSpec& spec) const {
+    const auto kernel_template = catalog_.find(spec.name);
+    if (!kernel_template) return false;
+    const auto resolved = (*kernel_template)->resolve(spec);
+    if (!resolved) return false;
+    const auto wanted = declared_row(**kernel_template, *resolved);
+    return wanted && find_row(request_.kernels.of(spec.name), *wanted, request_.options.targets) != nullptr;
+  }
+
+  // Returns the kernels for the problem that have an allowed build. `wanted` is the row of one of
+  // them, and the others differ from it only in the tile. A row may come from any file, so the
+  // planner ignores rows that the template does not declare, and computes nothing from them.
+  std::vector<KernelSpec> existing_kernels(const KernelRow& wanted) const {
+    std::vector<KernelSpec> kernels;
+    const KernelIndex& rows = request_.kernels.of(template_.name());
+    for (const std::uint32_t number : rows.numbers()) {
+      const KernelRow& row = rows.row(number);
+      KernelSelector shape = row.selector;
+      shape.tile_size_q = wanted.selector.tile_size_q;
+      shape.tile_size_kv = wanted.selector.tile_size_kv;
+      if (shape != wanted.selector || !request_.options.targets.allows(row.target)) continue;
+      const auto kernel = family_.kernel_like(request_.problem, row);
+      if (!kernel || !is_row_of(*kernel, row)) continue;
+      if (std::find(kernels.begin(), kernels.end(), *kernel) == kernels.end()) kernels.push_back(*kernel);
+    }
+    return kernels;
+  }
+
+  bool is_row_of(const KernelSpec& kernel, const KernelRow& row) const {
+    const auto resolved = template_.resolve(kernel);
+    if (!resolved) return false;
+    const auto declared = declared_row(template_, *resolved);
+    return declared && declared->selector == row.selector && declared->traits == row.traits;
+  }
+
+  // Leaves only the kernel that the request names. Returns the reason why the family cannot use it,
+  // or an empty string.
+  std::string restrict_to(const KernelSpec& named, FamilyKernels& kernels) const {
+    std::optional<KernelSpec> kernel;
+    if (named.name == template_.name()) {
+      // The name of the kernel may come from a file, so the planner computes only with sizes that
+      // the template has.
+      if (const auto checked = template_.resolve(named); !checked)
+        return named.to_string() + " is no kernel: " + checked.error().message;
+      kernel = family_.kernel_like(request_.problem, named);
+      // Other parameters of the named kernel may allow sizes that this problem does not.
+      if (kernel && !template_.resolve(*kernel)) return named.to_string() + " is not for this problem";
+    }
+    const auto& allowed = kernels.of_family;
+    if (!kernel || (allowed && std::find(allowed->begin(), allowed->end(), *kernel) == allowed->end()))
+      return named.to_string() + " is no kernel of " + template_.name() + " that may be planned with";
+    kernels.of_family = std::vector{*std::move(kernel)};
+    return "";
+  }
+
+  // Returns the best target that the caller allows and that can hold the kernel, or the reason why
+  // there is none.
+  std::variant<SmTarget, std::string> target_of(const KernelSpec& spec) const {
+    const TargetPolicy& targets = request_.options.targets;
+    const ComputeCapability device = request_.device.capability;
+    std::string reason = "no target of the device " + device.to_string() + " is left";
+    if (const std::string policy = targets.to_string(); !policy.empty())
+      reason += " by a request that " + policy;
+    for (const SmTarget target : targets.targets(device)) {
+      const auto checked = template_.check_target(spec, target);
+      if (checked) return target;
+      reason = checked.error().message;
+    }
+    return reason;
+  }
+
+  // Returns a step with the launch shape that the kernel's template declares.
+  Result<PlanStep> step_of(const FamilyStep& planned) const {
+    CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(planned.kernel.name));
+    CUBINET_TRY_ASSIGN(const auto entry_points, kernel_template->entry_points(planned.kernel));
+    PlanStep step;
+    step.kernel = planned.kernel;
+    step.entry_point = entry_points.front().name;
+    step.grid = planned.grid;
+    step.threads = entry_points.front().threads;
+    step.shared_bytes = entry_points.front().dynamic_shared_bytes;
+    step.starts_early = planned.starts_early;
+    step.counts_on = planned.counts_on;
+    return step;
+  }
+
+  Result<FamilyAnswer> finish(const FamilyPlan& made) const {
+    const KernelSpec& kernel = made.steps.front().kernel;
+    const auto spec = template_.resolve(kernel);
+    if (!spec) return spec.error().message;
+    AttentionPlan plan;
+    for (const FamilyStep& planned : made.steps) {
+      CUBINET_TRY_ASSIGN(plan.steps.emplace_back(), step_of(planned));
+      plan.steps.back().arguments = made.arguments;
+    }
+    CUBINET_TRY_ASSIGN(plan.row, declared_row(template_, *spec));
+    if (const KernelRow* existing =
+            find_row(request_.kernels.of(template_.name()), plan.row, request_.options.targets)) {
+      plan.row = *existing;
+    } else {
+      const auto target = target_of(*spec);
+      if (const auto* reason = std::get_if<std::string>(&target)) return *reason;
+      plan.row.target = std::get<SmTarget>(target);
+      plan.row.function_name = plan.steps.front().entry_point;
+    }
+    plan.rules = made.rules;
+    plan.workspace = made.workspace;
+    plan.division = made.division;
+    plan.cost = made.cost;
+    if (request_.options.explains) plan.trace = {kernel.to_string()};
+    return FamilyAnswer(std::move(plan));
+  }
+
+  const TemplateFamily& family_;
+  const TemplateCatalog& catalog_;
+  const KernelTemplate& template_;
+  const PlanRequest& request_;
+};
+
+}  // namespace
+
+Result<FamilyAnswer> plan_with_family(const TemplateFamily& family, const TemplateCatalog& catalog,
+                                      const PlanRequest& request) {
+  CUBINET_TRY_ASSIGN(const auto kernel_template, catalog.find(family.name()));
+  return FamilyPlanner(family, catalog, *kernel_template, request).plan();
+}
+
+}  // namespace cubinet

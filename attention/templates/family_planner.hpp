@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "operation_class.hpp"
+
+#include <cubinet/kernel_templates/template_catalog.hpp>
+
+#include <string>
+#include <variant>
+
+namespace cubinet {
+
+// The plan of a family, without AttentionPlan::kernel_version, or the reason why there is none.
+using FamilyAnswer = std::variant<AttentionPlan, std::string>;
+
+// Plans a request with one family of any class. It resolves the specification with the family's
+// template, finds the existing kernels if none may be compiled, observes the request's kernel and
+// target policy, and completes the family's plan with the row and the templates' launch shapes.
+// Returns an error for a failure, such as a template that is not in the catalog. REQUIRES: the gap
+// of the family's class finds nothing.
+Result<FamilyAnswer> plan_with_family(const TemplateFamily& family, const TemplateCatalog& catalog,
+                                      const PlanRequest& request);
+
+}  // namespace cubinet
