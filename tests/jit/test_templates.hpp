@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 namespace cubinet::test {
 
@@ -42,17 +43,31 @@ inline CompileRequest scale_request(const std::string& body = kScaleBody, const 
   return request_of(parse_template(scale_source(body)), target);
 }
 
+// Returns the names of the library's templates.
+inline std::vector<std::string> builtin_names() {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  std::vector<std::string> names;
+  for (const auto& kernel_template : catalog->list())
+    names.push_back(kernel_template->name());
+  return names;
+}
+
+// Returns a request for a template of the library. Parameters without a default have their first
+// value, unless another one is stated here.
 inline CompileRequest builtin_request(std::string_view name, const char* target) {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
   CompileRequest request = request_of(*catalog->find(name), target);
-  if (name == "attention_decode" || name == "attention_decode_swapped" || name == "attention_decode_wgmma")
-    request.spec.set("head_dim_qk", 64).set("head_dim_v", 64);
   if (name == "attention_wide")
     request.spec.set("head_dim_qk", 512).set("head_dim_v", 512).set("tile_size_kv", 16).set("stages", 2);
   if (name == "attention_combine") request.spec.set("head_dim_v", 128);
   if (name == "attention_reduction") request.spec.set("head_dim_per_tile", 512);
   if (name == "rms_norm") request.spec.set("hidden_size", 1024);
+  for (const ParameterDeclaration& parameter : request.kernel_template->parameters()) {
+    if (!parameter.default_value && parameter.default_expression.empty() && !parameter.values.empty())
+      request.spec.parameters.try_emplace(parameter.name, parameter.values.front());
+  }
   return request;
 }
 
