@@ -136,8 +136,8 @@ Result<std::shared_ptr<const Kernel>> resolve_kernel(Runtime& runtime, const std
   }
   error.code = ErrorCode::invalid_argument;  // only templates have parameters
   error.remedy +=
-      "; --template-file names the file of your own template; without one, a kernel is named by its key or "
-      "name and takes no -p";
+      "; --template-file names the file of your own template; without a template a kernel is "
+      "named by its key or function, and takes no -p";
   return error;
 }
 
