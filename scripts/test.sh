@@ -47,6 +47,19 @@ count() { # FILE PATTERN: how many of ctest's <testcase> elements match
 # static, installed and without a sanitizer, and -O3 would take twice the time.
 declare -A options=([portable]='-DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS=-Og -DCMAKE_CXX_FLAGS_RELEASE=-DNDEBUG' [dev]='-DCMAKE_UNITY_BUILD=ON')
 
+# The file names what could not be downloaded for the tests.
+missing=$root/build/missing_test_tools
+fetching=''
+
+# Downloads what only the tests run with. The first tree is built meanwhile.
+fetch_test_tools() {
+  : >"$missing"
+  install_test_wheels ||
+    echo "NVRTC 13.5 could not be fetched from PyPI: the tests of two releases of NVRTC have NOT been run" >>"$missing"
+  install_test_servers ||
+    echo "moto and oras could not be fetched from PyPI: the tests of S3 with its signatures checked, and of another client, have NOT been run" >>"$missing"
+}
+
 build_failed() {
   say "error: the $1 tree could not be $2: its own words are above"
   failed=$((failed + 1))
@@ -68,6 +81,10 @@ run_tree() {
     return 0
   }
   rm -f "$junit"
+  if [[ -n $fetching ]]; then
+    wait "$fetching" || true
+    fetching=''
+  fi
   local status=0
   ctest --test-dir "$folder" --label-regex "^(${labels[$tree]})\$" --label-exclude "^(${left_out[$tree]})\$" \
     --no-tests=error --parallel "$jobs" --output-on-failure --output-junit "$junit" >"$root/build/$tree.log" 2>&1 || status=$?
@@ -94,13 +111,13 @@ setup
 [[ $("${CXX:-g++}" -dumpversion) != 12* ]] || warnings_as_errors[portable]=ON warnings_as_errors[dev]=ON
 [[ $(clang++ -dumpversion) != 14* ]] || warnings_as_errors[asan]=ON warnings_as_errors[tsan]=ON
 mkdir -p "$root/build"
-missing=""
-install_test_wheels || missing="NVRTC 13.5 could not be fetched from PyPI: the tests of two releases of NVRTC have NOT been run"
-install_test_servers || missing+="${missing:+; }moto and oras could not be fetched from PyPI: the tests of S3 with its signatures checked, and of another client, have NOT been run"
+fetch_test_tools &
+fetching=$!
 for tree in "${trees[@]}"; do
   run_tree "$tree"
 done
-[[ -z $missing ]] || say "warning: $missing"
+[[ -z $fetching ]] || wait "$fetching" || true
+[[ ! -s $missing ]] || say "warning: $(cat "$missing")"
 if ((skipped)); then
   echo "$passed passed, $failed failed, $skipped skipped"
 else
