@@ -66,7 +66,7 @@ TEST_CASE(
   CHECK_FALSE(names_server((folder / "absent").string() + "#stable"));
   SessionOptions options = options_with(folder / "home");
   options.bundles = {{plain}};
-  CHECK(kinds_of(ok(open_stores(options))).back() == StoreKind::server);
+  CHECK(kinds_of(ok(open_stores(options))).back() == "server");
   test::write_file(plain, as_bytes("text"));
   CHECK_FALSE(names_server(plain));
 }
