@@ -48,7 +48,12 @@ foreach(module IN LISTS modules)
 endforeach()
 target_include_directories(cubinet_c PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/c_api/include>
                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(cubinet_c PRIVATE $<BUILD_INTERFACE:cubinet_settings> ${linked})
+set(linked_to_c ${linked})
+if(CUBINET_PORTABLE)
+  # Debian's archive of zstd is not position-independent.
+  list(TRANSFORM linked_to_c REPLACE "^zstd::libzstd$" "zstd::libzstd_shared")
+endif()
+target_link_libraries(cubinet_c PRIVATE $<BUILD_INTERFACE:cubinet_settings> ${linked_to_c})
 # The thread that links kernels is never joined, so the library must stay loaded after dlclose.
 target_link_options(cubinet_c PRIVATE LINKER:--version-script=${exports} LINKER:--no-undefined-version
                     LINKER:-z,nodelete)

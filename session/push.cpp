@@ -4,6 +4,7 @@
 #include <cubinet/distribution/channel.hpp>
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/push.hpp>
+#include <cubinet/session/server_policy.hpp>
 #include <cubinet/session/servers.hpp>
 #include <cubinet/trust/signature.hpp>
 
@@ -67,6 +68,7 @@ Result<std::optional<std::uint64_t>> newer_on_server(const SessionOptions& sessi
 
 Result<PushResult> push(const SessionOptions& session, const PushOptions& options) {
   CUBINET_TRY_ASSIGN(const ServerReference reference, parse_destination(options.reference));
+  CUBINET_TRY(policy_to_contact(session, reference));
   const std::shared_ptr<FileSystem> files = posix_file_system();
   CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(options.bundle, files));
   CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());

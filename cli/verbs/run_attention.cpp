@@ -28,11 +28,9 @@ struct RunOptions {
   Places places;
 };
 
-Result<AttentionProblem> problem_of(const RunOptions& options) {
-  CUBINET_TRY_ASSIGN(AttentionProblem problem, attention_problem_of(options.problem));
-  problem.kv_lengths = make_kv_lengths(
-      problem, options.lengths == "borders" ? LengthPattern::borders : LengthPattern::uniform);
-  return problem;
+std::vector<std::int32_t> lengths_of(const RunOptions& options, const AttentionProblem& problem) {
+  return make_kv_lengths(problem,
+                         options.lengths == "borders" ? LengthPattern::borders : LengthPattern::uniform);
 }
 
 struct AttentionRun {
@@ -84,7 +82,9 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
 }
 
 Result<ExitStatus> run_attention(const Context& context, const RunOptions& options) {
-  CUBINET_TRY_ASSIGN(const AttentionProblem problem, problem_of(options));
+  // The plan does not know the lengths, as with a CUDA graph, and is thus the one that `select`
+  // names.
+  CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(options.problem));
   AttentionRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
@@ -110,7 +110,7 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
   run.requested = resolution.requested;
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
-                     inputs_in_memory(problem, problem.kv_lengths, options.seed, context.jobs()));
+                     inputs_in_memory(problem, lengths_of(options, problem), options.seed, context.jobs()));
   CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs, context.jobs()));
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
                      run_checked(*runtime, device, *resolution.plan, inputs, reference));

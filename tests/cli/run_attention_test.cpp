@@ -92,6 +92,27 @@ TEST_CASE("a number of splits that is asked for is used") {
   CHECK(decode(sandbox, {"--iterations", "1", "--splits", "2"}, with_driver()).json()["splits"] == 2);
 }
 
+TEST_CASE("select names the kernel and the splits that run launches, whatever the lengths") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr)
+    return skip("only the stub has a device of a known size");
+  const Sandbox sandbox;
+  const std::vector<std::string> problem = {"--batch",    "3", "--kv-len",      "900", "--heads-q",   "4",
+                                            "--heads-kv", "2", "--head-dim-qk", "64",  "--page-size", "16",
+                                            "--json"};
+  for (const char* pattern : {"uniform", "borders"}) {
+    std::vector<std::string> run = {"run", "decode", "--iterations", "1", "--lengths", pattern};
+    run.insert(run.end(), problem.begin(), problem.end());
+    const auto launched = sandbox.run(run, with_driver()).json();
+    std::vector<std::string> select = {"select", "attention", "--device", "9.0", "--sm-count", "132"};
+    select.insert(select.end(), problem.begin(), problem.end());
+    const auto named = sandbox.run(select).json();
+    CAPTURE(named.dump());
+    CHECK(launched["template"] == named["specification"]["template"]);
+    CHECK(launched["parameters"] == named["specification"]["parameters"]);
+    CHECK(launched["splits"] == named["kv_splits"]);
+  }
+}
+
 TEST_CASE("run decode tells why no backend runs a problem") {
   const auto declined = [](const std::vector<std::string>& option, const std::string& reason) {
     check_refused(option, 1, "unsupported", reason);

@@ -99,3 +99,14 @@ TEST_CASE("the JSON of a push names the manifest") {
                                {"signatures", 2},
                                {"older_than", nullptr}});
 }
+
+TEST_CASE("a server that a policy keeps from being contacted gets nothing") {
+  const test::ServedChannel served;
+  SessionOptions session = served.session;
+  session.policy_file = (served.folder / "local.json").string();
+  test::write_file(session.policy_file, as_bytes(R"({"default":{"local_only":true}})"));
+  const auto refused = push(session, {served.bundle(7), "https://127.0.0.1:1/kernels"});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::untrusted);
+  CHECK(refused.error().message.find("local_only") != std::string::npos);
+}
