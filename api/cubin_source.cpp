@@ -77,8 +77,8 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   if (fingerprint) {
     const KernelIdentity identity = identify(kernel.spec(), target.target);
     if (auto cached = library_.find_build(identity, target.kind, *fingerprint)) {
-      const KernelSource lies_in = library_.keep(cached->found.cubin, std::move(lock));
-      return Built{std::move(cached->found), lies_in};
+      const KernelSource source = library_.keep(cached->found.cubin, std::move(lock));
+      return Built{std::move(cached->found), source};
     }
   }
   if (policy_ == CompilePolicy::never)
@@ -90,7 +90,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   built.found.source = KernelSource::compiled;
   built.found.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
   built.found.cubin.image = std::move(output.image);
-  built.lies_in = library_.keep(built.found.cubin, std::move(lock));
+  built.source = library_.keep(built.found.cubin, std::move(lock));
   library_.share(built.found.cubin);
   return built;
 }
@@ -107,7 +107,7 @@ Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget ta
   });
   if (failed_before) {
     return Error{ErrorCode::unsupported, kernel.spec().to_string() + " was built for " + target.to_string() +
-                                             " as it would be today, and that does not load"};
+                                             ", and its current build does not load"};
   }
   bool leads = false;
   CUBINET_TRY_ASSIGN(Built built, builds_.run({target, kernel.id().encoding(), fingerprint}, [&] {
@@ -116,7 +116,7 @@ Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget ta
   }));
   if (!known) warn(known.error());
   // One compilation is reported once. Callers that waited report a found build.
-  if (!leads) built.found.source = built.lies_in;
+  if (!leads) built.found.source = built.source;
   built.found.compile_seconds = watch.seconds();
   return std::move(built.found);
 }
@@ -128,13 +128,13 @@ Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& ke
   const KernelBuilds builds = library_.candidates(kernel.id());
   const RequestedBuild asked = requested_build(kernel, {wanted}, builds.candidates);
   auto found = library_.choose(builds, asked.build_request);
-  const bool may_be_had = this->may_be_had(kernel);
-  if (found || !may_be_had) warn(asked.unknown);
+  const bool may_be_obtained = this->may_be_obtained(kernel);
+  if (found || !may_be_obtained) warn(asked.unknown);
   if (found) {
     found->find_seconds = watch.seconds();
     return found;
   }
-  if (!may_be_had) return std::optional<FoundCubin>();
+  if (!may_be_obtained) return std::optional<FoundCubin>();
   const double find_seconds = watch.seconds();
   auto built = build(kernel, wanted, {});
   if (!built && !compiles(kernel)) return std::optional<FoundCubin>();
@@ -214,13 +214,13 @@ std::string skipped_builds(const KernelBuilds& builds, const BuildRequest& build
   return elsewhere.empty() ? text : text + "; there are builds for " + join(elsewhere);
 }
 
-std::string CubinSource::asked_in_vain() const {
+std::string CubinSource::caches_without_build() const {
   if (library_.caches().empty()) return {};
   std::vector<std::string> caches;
   for (const auto& cache : library_.caches())
     caches.push_back(cache->place());
   const auto compiler = environment_.compiler();
-  if (!compiler) return "; " + join(caches) + " not asked, as no compiler here says for which build";
+  if (!compiler) return "; " + join(caches) + " not queried, because without a compiler the build is unknown";
   return "; no build of it by " + (*compiler)->identity() + " in " + join(caches);
 }
 
@@ -235,13 +235,13 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
     looked_for = policy.empty() ? "none" : "none, " + policy;
   }
   const bool has_template = kernel.request() != nullptr;
-  return Error{
-      ErrorCode::not_found,
-      kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
-          " (targets looked for: " + looked_for + skipped_builds(builds, build_request) + "), and " +
-          (has_template ? "compiling is switched off" + asked_in_vain() : "no template known here makes it"),
-      has_template ? "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"
-                   : remedy_of_held(kernel, device, builds)};
+  return Error{ErrorCode::not_found,
+               kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
+                   " (targets looked for: " + looked_for + skipped_builds(builds, build_request) + "), and " +
+                   (has_template ? "compiling is switched off" + caches_without_build()
+                                 : "no template known here makes it"),
+               has_template ? "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"
+                            : remedy_of_held(kernel, device, builds)};
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
@@ -250,13 +250,13 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
   const KernelBuilds builds = library_.candidates(kernel.id());
   const RequestedBuild asked = requested_build(kernel, targets_of(device), builds.candidates);
   auto found = library_.choose(builds, asked.build_request, refused);
-  const bool may_be_had = this->may_be_had(kernel);
-  if (found || !may_be_had) warn(asked.unknown);
+  const bool may_be_obtained = this->may_be_obtained(kernel);
+  if (found || !may_be_obtained) warn(asked.unknown);
   if (found) {
     found->find_seconds = watch.seconds();
     return *std::move(found);
   }
-  if (!may_be_had) return miss(kernel, device, builds, asked.build_request);
+  if (!may_be_obtained) return miss(kernel, device, builds, asked.build_request);
   const double find_seconds = watch.seconds();
   const auto target = target_to_build(kernel, device, builds);
   auto built =

@@ -53,7 +53,7 @@ class CubinSource {
   // The result of a flight, and the source that joined callers report.
   struct Built {
     FoundCubin found;
-    KernelSource lies_in = KernelSource::registry;
+    KernelSource source = KernelSource::registry;
   };
 
   // The result of build_request_for(), and the reason why the current build is unknown, for example
@@ -76,7 +76,7 @@ class CubinSource {
   bool compiles(const CachedKernel& kernel) const {
     return policy_ != CompilePolicy::never && kernel.request() != nullptr;
   }
-  bool may_be_had(const CachedKernel& kernel) const {
+  bool may_be_obtained(const CachedKernel& kernel) const {
     return compiles(kernel) || (kernel.request() != nullptr && !library_.caches().empty());
   }
   // Returns the target to compile for, even if compiling is forbidden.
@@ -84,8 +84,8 @@ class CubinSource {
                                    const KernelBuilds& builds);
   // Returns the answers of the caches for messages if nothing may be compiled: "; https://… has no
   // build of it by NVRTC 13.3".
-  std::string asked_in_vain() const;
-  bool ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation);
+  std::string caches_without_build() const;
+  bool query_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
              const BuildRequest& build_request) const;
 

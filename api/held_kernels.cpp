@@ -90,7 +90,7 @@ Error several(const Library& library, const KernelBuilds& builds, const std::vec
 
 // Returns the error for a stored function whose name alone identifies no kernel: a publisher's, or
 // of another pin.
-Error not_of_its_own(const Library& library, const KernelBuilds& builds, const std::string& function) {
+Error ambiguous_function(const Library& library, const KernelBuilds& builds, const std::string& function) {
   const std::vector<HeldKernel> kernels = kernels_of(builds);
   Error error = several(library, builds, kernels, "the function '" + function.substr(0, kNameShown) + "'",
                         "ask `Runtime::resolve()` for one of them by key or name");
@@ -109,10 +109,10 @@ Result<KernelSpec> held_kernel(Library& library, const KernelSpec& asked, const 
   std::erase_if(kernels, [&](const HeldKernel& kernel) { return !fits(kernel.spec, asked); });
   if (kernels.size() == 1) return std::move(kernels.front().spec);
   if (!kernels.empty()) {
-    return several(library, builds, kernels, asked.to_string(), "say " + what_differs(kernels));
+    return several(library, builds, kernels, asked.to_string(), "set " + what_differs(kernels));
   }
   if (asked.maker == KernelMaker::function && !builds.records.empty())
-    return not_of_its_own(library, builds, asked.name);
+    return ambiguous_function(library, builds, asked.name);
   const bool of_template = asked.maker == KernelMaker::kernel_template;
   Error error{ErrorCode::not_found, asked.to_string() + " is in no store",
               "import a folder or a bundle that holds it"};

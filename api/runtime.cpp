@@ -280,7 +280,7 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
     const auto found = source_.for_device(kernel, opened->properties().capability, refused);
     if (!found && refusal) {
       if (!refusal->detail.empty()) refusal->detail += "\n";
-      refusal->detail += "nothing else can be had: " + found.error().to_line();
+      refusal->detail += "no other build is available: " + found.error().to_line();
       return *std::move(refusal);
     }
     if (!found) return found.error();

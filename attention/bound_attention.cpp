@@ -28,8 +28,8 @@ Result<void> check_exists(Runtime& runtime, const AttentionPlan& plan, const Ker
   CUBINET_TRY_ASSIGN(const KernelExplanation known, explain(runtime, plan, spec));
   if (known.choice() != nullptr) return {};
   return Error{ErrorCode::not_found,
-               "the plan may have nothing compiled, and no build of " + spec.to_string() +
-                   " that a device of " + known.device.to_string() + " could use is there",
+               "the plan may not compile, and there is no build of " + spec.to_string() +
+                   " for a device of " + known.device.to_string(),
                "plan with the rows that `Runtime::rows()` gives now, or with `PlanOptions::may_compile`"};
 }
 

@@ -35,7 +35,7 @@ class StoreBundle {
     auto opened = in_vain ? Result<ChannelBundle>(not_asked()) : open_newest();
     if (opened || !known.manifest) return opened;
     log(options_.log, LogLevel::warning,
-        channel_.place() + ": what was there before is used, sha256:" + known.manifest->to_hex() + ": " +
+        channel_.place() + ": the kept version is used, sha256:" + known.manifest->to_hex() + ": " +
             opened.error().to_line());
     return open({*known.manifest});
   }

@@ -196,7 +196,7 @@ void RemoteCache::note_uses() {
     channel.uses.bytes += uses_.bytes;
   });
   if (!noted)
-    log(options_.log, LogLevel::debug, "what a cache was good for is not noted: " + noted.error().to_line());
+    log(options_.log, LogLevel::debug, "the uses of a cache are not recorded: " + noted.error().to_line());
 }
 
 }  // namespace

@@ -18,11 +18,8 @@ Result<std::shared_ptr<Store>> open_server(const ServerOptions& options) {
   ServerStoreOptions store;
   store.client = client_of(options);
   store.files = posix_file_system();
-  CUBINET_TRY_ASSIGN(store.reference, ServerReference::parse(options.reference));
-  std::vector<ServerReference> references = {store.reference};
-  for (const std::string& mirror : options.mirrors) {
-    CUBINET_TRY_ASSIGN(references.emplace_back(), ServerReference::parse(mirror));
-  }
+  CUBINET_TRY_ASSIGN(const auto references, parse_references(options.reference, options.mirrors));
+  store.reference = references.front();
   CUBINET_TRY_ASSIGN(store.server, connect_all(references, store.client, store.files, options.access));
   store.home = options.home;
   store.policy = options.policy;

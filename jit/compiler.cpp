@@ -161,7 +161,7 @@ class NvrtcCompiler final : public Compiler {
     std::vector<int> architectures(static_cast<std::size_t>(std::max(count, 0)));
     if (result == NVRTC_SUCCESS) result = api->nvrtcGetSupportedArchs(architectures.data());
     if (result != NVRTC_SUCCESS) {
-      return Error{ErrorCode::unavailable, "'" + location_.library + "' does not tell its targets: " +
+      return Error{ErrorCode::unavailable, "'" + location_.library + "' does not return its targets: " +
                                                api->nvrtcGetErrorString(result)};
     }
     loaded_.targets = targets_of(architectures, api->version());

@@ -99,7 +99,7 @@ Error link_error(const NvJitLinkApi& api, const CompileRequest& request, int res
   if (!doing.empty()) error.message += ", " + doing;
   error.remedy = remedy_of_log(log);
   if (error.remedy.empty()) {
-    error.remedy = "the linker's log tells all of it; a library has to be of " + request.target.to_string() +
+    error.remedy = "read the linker's log; a library must be of " + request.target.to_string() +
                    " or PTX, and of no newer CUDA than the linker";
   }
   if (!request.options.quote_sources) log.clear();

@@ -8,20 +8,6 @@
 
 namespace cubinet {
 
-Result<std::vector<ServerReference>> parse_references(const std::string& reference,
-                                                      const std::vector<std::string>& mirrors) {
-  std::vector<ServerReference> references;
-  CUBINET_TRY_ASSIGN(references.emplace_back(), ServerReference::parse(reference));
-  for (const std::string& mirror : mirrors) {
-    CUBINET_TRY_ASSIGN(ServerReference parsed, ServerReference::parse(mirror));
-    if (!parsed.channel.empty() || parsed.digest)
-      return Error{ErrorCode::invalid_argument, "the mirror '" + mirror + "' names a channel or a manifest",
-                   "name only the server: the first reference names the bundle"};
-    references.push_back(std::move(parsed));
-  }
-  return references;
-}
-
 Result<void> check_names_bundle(const ServerReference& reference) {
   if (!reference.channel.empty() || reference.digest) return {};
   return Error{ErrorCode::invalid_argument,

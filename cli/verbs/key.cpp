@@ -96,7 +96,7 @@ void add_key(CLI::App& root, Action& chosen) {
       ->type_name("");
   add_parameters(*verb, options->parameters);
   add_list(*verb, "--target", options->targets, "sm_90a[,...]",
-           "The SM targets; without one those of the builds that lie somewhere");
+           "The SM targets (default: those of the existing builds)");
   add_template_sources(*verb, options->sources);
   add_places(*verb, options->places);
   verb->footer(

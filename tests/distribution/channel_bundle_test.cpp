@@ -86,7 +86,7 @@ TEST_CASE("a server that is gone leaves the bundle that was used before") {
   CHECK(fixture.version(options) == 1);
   fixture.lose();
   CHECK(fixture.version(options) == 1);
-  CHECK(contains(fixture.log, "what was there before is used"));
+  CHECK(contains(fixture.log, "the kept version is used"));
 }
 
 TEST_CASE("offline, what is kept answers, and where nothing is kept it is unavailable") {

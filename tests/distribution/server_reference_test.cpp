@@ -137,3 +137,13 @@ TEST_CASE("a channel is a tag of a registry and a file name") {
   ok(check_channel(std::string(128, 'a')));
   CHECK_FALSE(check_channel(std::string(129, 'a')));
 }
+
+TEST_CASE("a mirror is a server, and names neither a channel nor a manifest") {
+  const auto parsed = parse_references("https://host/kernels#stable", {"https://mirror/kernels"});
+  REQUIRE(parsed);
+  CHECK(parsed->front().channel == "stable");
+  CHECK(parsed->back().to_string() == "https://mirror/kernels");
+  const auto refused = parse_references("https://host/kernels#stable", {"https://mirror/kernels#next"});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+}

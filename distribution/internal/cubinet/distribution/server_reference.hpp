@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cubinet {
 
@@ -39,6 +40,11 @@ struct ServerReference {
   // Returns the reference with channel and digest.
   std::string to_full_string() const;
 };
+
+// Parses a reference and its mirrors. Returns invalid_argument for a mirror that names a channel or
+// a manifest.
+Result<std::vector<ServerReference>> parse_references(const std::string& reference,
+                                                      const std::vector<std::string>& mirrors);
 
 // Checks the name of a channel, which is used in paths and as a tag of a registry: a letter, digit
 // or '_', then up to 127 of these, '.' and '-'.

@@ -22,11 +22,6 @@ struct OpenServers {
   std::shared_ptr<Server> server;
 };
 
-// Parses a reference and its mirrors. Returns invalid_argument for a mirror that names a channel or
-// a manifest.
-Result<std::vector<ServerReference>> parse_references(const std::string& reference,
-                                                      const std::vector<std::string>& mirrors);
-
 // Returns invalid_argument for a reference that names neither a channel nor a manifest.
 Result<void> check_names_bundle(const ServerReference& reference);
 
