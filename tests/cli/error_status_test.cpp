@@ -101,9 +101,12 @@ const Row kWrong[] = {
     {2, "mirror ./server folder --device sm_99"},
     {2, "inspect plain.txt"},
     {3, "registry list --nvrtc plain.txt"},
-    {1, "bundle verify plain.txt"},
-    {1, "bundle list plain.txt"},
-    {1, "bundle import plain.txt"},
+    {2, "bundle verify plain.txt"},
+    {2, "bundle list plain.txt"},
+    {2, "bundle import plain.txt"},
+    {1, "bundle verify damaged.bundle"},
+    {1, "bundle list damaged.bundle"},
+    {1, "bundle import damaged.bundle"},
     {1, "tune --merge plain.txt"},
 };
 
@@ -114,6 +117,9 @@ void check_rows(const Row (&rows)[count]) {
   publish(sandbox, three_cubins());
   sandbox.write("plain.txt", "text");
   REQUIRE(sandbox.run({"bundle", "create", "-o", sandbox.path("home.bundle")}).status == 0);
+  std::string damaged = sandbox.read("home.bundle");
+  damaged[40] = static_cast<char>(damaged[40] ^ 1);  // in the root
+  sandbox.write("damaged.bundle", damaged);
   ToolSetting setting;
   setting.folder = sandbox / ".";
   for (const Row& row : rows) {
