@@ -9,9 +9,9 @@ using namespace cubinet::c_api;
 namespace {
 
 struct Grown {
-  std::size_t struct_size = sizeof(Grown);
-  std::uint64_t first = 1;
-  std::uint64_t added = 2;
+  std::size_t struct_size;
+  std::uint64_t first;
+  std::uint64_t added;
 };
 
 // A structure of a later header.
