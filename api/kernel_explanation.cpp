@@ -76,7 +76,7 @@ std::string place_of_ptx(bool chosen) {
 }  // namespace
 
 // Returns whether a cache has the current build. That build precedes all skipped ones.
-bool CubinSource::ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation) {
+bool CubinSource::query_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation) {
   if (library_.caches().empty()) return false;
   const auto fingerprint = today(kernel, {target, ImageKind::cubin});
   if (!fingerprint || !*fingerprint) return false;
@@ -124,16 +124,16 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
   }
   if (explanation.choice() != nullptr) return explanation;
   const bool never = policy_ == CompilePolicy::never;
-  if (!never || may_be_had(kernel)) {
+  if (!never || may_be_obtained(kernel)) {
     const auto target = target_to_build(kernel, device, builds);
-    if (target && ask_caches(kernel, *target, explanation)) return explanation;
+    if (target && query_caches(kernel, *target, explanation)) return explanation;
     if (target) explanation.would_compile = *target;
     if (!target) explanation.cannot_compile = target.error();
   }
   if (never) {
     explanation.would_compile.reset();
     explanation.cannot_compile =
-        Error{ErrorCode::unavailable, "compiling is switched off" + asked_in_vain(),
+        Error{ErrorCode::unavailable, "compiling is switched off" + caches_without_build(),
               "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"};
   }
   // Near misses are only a hint, so a store that fails does not affect the rest.
