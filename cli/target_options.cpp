@@ -24,13 +24,4 @@ Result<TargetPolicy> parse_target_policy(const TargetOptions& options) {
   return policy;
 }
 
-nlohmann::json describe(const TargetPolicy& policy) {
-  nlohmann::json described = {
-      {"prefer_family", policy.prefers_family}, {"forbidden", nlohmann::json::array()}, {"pinned", nullptr}};
-  for (const SmTarget target : policy.forbidden)
-    described["forbidden"].push_back(target.to_string());
-  if (policy.pinned) described["pinned"] = policy.pinned->to_string();
-  return described;
-}
-
 }  // namespace cubinet::cli

@@ -4,7 +4,6 @@
 #include <cubinet/spec/target_policy.hpp>
 
 #include <CLI/App.hpp>
-#include <nlohmann/json.hpp>
 
 #include <string>
 #include <vector>
@@ -24,8 +23,5 @@ void add_target_options(CLI::App& verb, TargetOptions& options);
 // Returns invalid_argument for an unknown target, and for a target that is both pinned and
 // forbidden.
 Result<TargetPolicy> parse_target_policy(const TargetOptions& options);
-
-// Returns {"prefer_family", "forbidden", "pinned"}. "pinned" is null if there is none.
-nlohmann::json describe(const TargetPolicy& policy);
 
 }  // namespace cubinet::cli

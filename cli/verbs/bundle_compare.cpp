@@ -7,13 +7,11 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/session/bundle_comparison.hpp>
 #include <cubinet/session/code_comparison.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include <map>
-#include <tuple>
 
 namespace cubinet::cli {
 namespace {
@@ -28,57 +26,8 @@ struct RootOptions {
   std::string output;
 };
 
-// Identifies a build in every bundle: the identity, the kind and the build fingerprint.
-using BuildName = std::tuple<Bytes, ImageKind, BuildFingerprint>;
-using Builds = std::map<BuildName, std::shared_ptr<const CubinRecord>>;
-
-// Opens a bundle and reads all of it. Only sound bundles are compared: the records of a damaged
-// image say nothing about its bytes.
 Result<std::shared_ptr<Bundle>> open_sound(const Context& context, const std::string& file) {
-  CUBINET_TRY_ASSIGN(auto bundle, context.open_bundle(file));
-  CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());
-  if (report.findings.empty()) return bundle;
-  return Error{ErrorCode::corruption,
-               fmt::format("'{}' is damaged and not compared: {}", printable(file),
-                           printable(report.findings.front().reason)),
-               "`cubinet bundle verify` lists all damage"};
-}
-
-Result<Builds> builds_of(const Context& context, const std::string& file, BundleRoot& root) {
-  CUBINET_TRY_ASSIGN(const auto bundle, open_sound(context, file));
-  root = bundle->root();
-  CUBINET_TRY_ASSIGN(const CubinRecords records, bundle->list());
-  Builds builds;
-  for (const auto& record : records)
-    builds.emplace(BuildName(record->identity.encoding(), record->kind, record->fingerprint), record);
-  return builds;
-}
-
-// Returns whether two records are equal except for the version of their bundles.
-bool same_but_version(const CubinRecord& a, CubinRecord b) {
-  b.version = a.version;
-  return a == b;
-}
-
-struct Difference {
-  const char* mark;  // "-" only in the first, "+" only in the second, "!" different in both
-  std::shared_ptr<const CubinRecord> record;
-};
-
-std::vector<Difference> differences(const Builds& first, const Builds& second) {
-  std::vector<Difference> found;
-  for (const auto& [name, record] : first) {
-    const auto there = second.find(name);
-    if (there == second.end()) {
-      found.push_back({"-", record});
-    } else if (!same_but_version(*record, *there->second)) {
-      found.push_back({"!", there->second});
-    }
-  }
-  for (const auto& [name, record] : second) {
-    if (!first.contains(name)) found.push_back({"+", record});
-  }
-  return found;
+  return open_sound_bundle(context.session_options(), file);
 }
 
 void print_kernel(const Context& context, char mark, const CubinRecord& record,
@@ -124,29 +73,21 @@ Result<ExitStatus> diff_code(const Context& context, const DiffOptions& options)
 
 Result<ExitStatus> diff(const Context& context, const DiffOptions& options) {
   if (options.code) return diff_code(context, options);
-  BundleRoot roots[2];
-  CUBINET_TRY_ASSIGN(const Builds first, builds_of(context, options.files[0], roots[0]));
-  CUBINET_TRY_ASSIGN(const Builds second, builds_of(context, options.files[1], roots[1]));
-  nlohmann::json document = {{"only_in_first", nlohmann::json::array()},
-                             {"only_in_second", nlohmann::json::array()},
-                             {"changed", nlohmann::json::array()}};
-  const std::vector<Difference> found = differences(first, second);
-  for (const Difference& difference : found) {
-    const CubinRecord& record = *difference.record;
-    const char mark = *difference.mark;
-    document[mark == '-'   ? "only_in_first"
-             : mark == '+' ? "only_in_second"
-                           : "changed"]
-        .push_back(describe(record));
-    print_kernel(context, mark, record);
-  }
-  context.console().text(
-      fmt::format("{} and {}: {}", printable(options.files[0]), printable(options.files[1]),
-                  found.empty() ? "the same kernels" : plural(found.size(), "difference")));
-  document["versions"] = {roots[0].options.version, roots[1].options.version};
-  document["equal"] = found.empty();
-  context.console().document(document);
-  return found.empty() ? ExitStatus::done : ExitStatus::negative;
+  CUBINET_TRY_ASSIGN(const auto first, open_sound(context, options.files[0]));
+  CUBINET_TRY_ASSIGN(const auto second, open_sound(context, options.files[1]));
+  CUBINET_TRY_ASSIGN(const BundleComparison found, compare_bundles(*first, *second));
+  for (const auto& record : found.only_in_first)
+    print_kernel(context, '-', *record);
+  for (const auto& record : found.changed)
+    print_kernel(context, '!', *record);
+  for (const auto& record : found.only_in_second)
+    print_kernel(context, '+', *record);
+  const std::size_t count = found.differences();
+  context.console().text(fmt::format("{} and {}: {}", printable(options.files[0]),
+                                     printable(options.files[1]),
+                                     count == 0 ? "the same kernels" : plural(count, "difference")));
+  context.console().document_text(to_json(found));
+  return count == 0 ? ExitStatus::done : ExitStatus::negative;
 }
 
 Result<ExitStatus> write_root(const Context& context, const RootOptions& options) {

@@ -7,6 +7,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/explanation_json.hpp>
 #include <cubinet/session/trust_report.hpp>
 
 #include <fmt/format.h>
@@ -24,42 +25,6 @@ struct ExplainOptions {
   std::string device;
   TargetOptions targets;
 };
-
-nlohmann::json describe_build(const ExplainedBuild& build) {
-  nlohmann::json described = describe(*build.record);
-  described["function"] = nullptr;
-  if (!build.record->entry_points.empty()) described["function"] = build.record->entry_points.front().symbol;
-  described["source"] = to_string(build.source);
-  described["place"] = build.place;
-  described["usable"] = build.usable;
-  described["verdict"] = build.verdict;
-  return described;
-}
-
-nlohmann::json describe_near(const ExplainedBuild& near) {
-  nlohmann::json described = describe(*near.record);
-  if (!near.record->entry_points.empty()) described["function"] = near.record->entry_points.front().symbol;
-  described["differences"] = near.differences;
-  described["target_verdict"] = near.verdict;
-  return described;
-}
-
-std::string reason_of(const KernelExplanation& explanation) {
-  if (const ExplainedBuild* choice = explanation.choice())
-    return fmt::format("{} is used: {}", choice->record->target_name(), choice->verdict);
-  if (explanation.would_compile) {
-    return fmt::format("no store has a usable build: it would be compiled for {}",
-                       explanation.would_compile->to_string());
-  }
-  std::string reason =
-      "no store has a usable build, and none can be made: " +
-      (explanation.cannot_compile ? explanation.cannot_compile->message : std::string("no target is left"));
-  if (!explanation.builds.empty()) {
-    const ExplainedBuild& best = explanation.builds.front();
-    reason += fmt::format("; of {}: {}", best.record->target_name(), best.verdict);
-  }
-  return reason;
-}
 
 std::string line_of(const ExplainedBuild& build, bool chosen) {
   const CubinRecord& record = *build.record;
@@ -107,32 +72,6 @@ std::string text_of(const KernelExplanation& explanation, const std::string& fix
   return text;
 }
 
-nlohmann::json document_of(const KernelExplanation& explanation, const std::string& fix) {
-  nlohmann::json document = describe(explanation.spec);
-  if (!explanation.builds.empty()) document["names"] = kernel_names(*explanation.builds.front().record);
-  document["device"] = explanation.device.to_string();
-  document["policy"] = describe(explanation.policy);
-  document["chosen"] = nullptr;
-  if (const ExplainedBuild* choice = explanation.choice()) document["chosen"] = describe_build(*choice);
-  document["would_compile"] = nullptr;
-  if (explanation.would_compile) document["would_compile"] = explanation.would_compile->to_string();
-  document["cannot_compile"] = nullptr;
-  if (explanation.cannot_compile)
-    document["cannot_compile"] = error_document(*explanation.cannot_compile)["error"];
-  document["targets"] = nlohmann::json::array();
-  for (const ImageTarget target : explanation.targets)
-    document["targets"].push_back(target.to_string());
-  document["builds"] = nlohmann::json::array();
-  for (const ExplainedBuild& build : explanation.builds)
-    document["builds"].push_back(describe_build(build));
-  document["nearest"] = nlohmann::json::array();
-  for (const ExplainedBuild& near : explanation.nearest)
-    document["nearest"].push_back(describe_near(near));
-  document["reason"] = reason_of(explanation);
-  document["fix"] = fix;
-  return document;
-}
-
 std::string fix_of(const Context& context, const ExplainOptions& options,
                    const KernelExplanation& explanation) {
   if (!explanation.would_compile) return explanation.cannot_compile ? explanation.cannot_compile->remedy : "";
@@ -155,7 +94,7 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
   }
   CUBINET_TRY_ASSIGN(const KernelExplanation explanation, runtime->explain(**kernel, device));
   const std::string fix = fix_of(context, options, explanation);
-  nlohmann::json document = document_of(explanation, fix);
+  nlohmann::json document = describe(explanation, fix);
   const bool answered = explanation.choice() != nullptr || explanation.would_compile;
   if (!answered) {
     document.update(error_document(

@@ -9,6 +9,7 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_explanation.hpp>
 #include <cubinet/session/attention_json.hpp>
+#include <cubinet/session/explanation_json.hpp>
 #include <cubinet/session/launch_record.hpp>
 #include <cubinet/session/table_store.hpp>
 
