@@ -17,16 +17,6 @@ Result<AttentionTensors> with_workspace(const cubinet_attention* attention,
   return all;
 }
 
-std::string plan_json(const AttentionResolution& resolution, const AttentionProblem& problem,
-                      const DeviceFacts& device) {
-  nlohmann::json document = describe(*resolution.plan);
-  document["requested"] = resolution.requested;
-  document["declines"] = describe_declines(resolution);
-  document["problem"] = describe(problem);
-  document["device"] = {{"capability", device.capability.to_string()}, {"sm_count", device.sm_count}};
-  return json_text(document);
-}
-
 }  // namespace
 }  // namespace cubinet::c_api
 
@@ -46,7 +36,7 @@ cubinet_status cubinet_attention_plan(cubinet_runtime* runtime, const cubinet_at
     CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
                        runtime->session->plan(wanted, facts, std::move(choices)));
     if (!resolution.plan) return resolution.error();
-    *json = make_text(plan_json(resolution, wanted, facts));
+    *json = make_text(json_text(describe(resolution)));
     return {};
   });
 }

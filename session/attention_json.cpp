@@ -139,6 +139,17 @@ nlohmann::json describe_declines(const AttentionResolution& resolution) {
   return declines;
 }
 
+nlohmann::json describe(const AttentionResolution& resolution) {
+  const PlanRequest& request = resolution.plan->request;
+  nlohmann::json document = describe(*resolution.plan);
+  document["requested"] = resolution.requested;
+  document["declines"] = describe_declines(resolution);
+  document["problem"] = describe(request.problem);
+  document["device"] = {{"capability", request.device.capability.to_string()},
+                        {"sm_count", request.device.sm_count}};
+  return document;
+}
+
 nlohmann::json describe(const NearMiss& miss, ComputeCapability device) {
   nlohmann::json described = {{"function", miss.row->function_name},
                               {"target", miss.row->target.to_string()},

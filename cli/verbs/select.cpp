@@ -142,15 +142,10 @@ void report(const Context& context, const Question& question, const AttentionRes
   const AttentionPlan& plan = *resolution.plan;
   const std::string summary = summary_of(plan);
   const std::vector<std::string> trace = trace_of(plan);
-  nlohmann::json document = describe(plan);
-  document["requested"] = resolution.requested;
+  nlohmann::json document = describe(resolution);
   document["order"] = resolution.order;
-  document["declines"] = describe_declines(resolution);
   document["reason"] = summary;
   document["trace"] = trace;
-  document["problem"] = describe(question.problem);
-  const DeviceFacts& device = question.planner.device();
-  document["device"] = {{"capability", device.capability.to_string()}, {"sm_count", device.sm_count}};
   document["policy"] = describe(question.options.targets);
   context.console().document(document);
 

@@ -105,7 +105,7 @@ std::string seen_again(const Gpu& gpu, const BoundAttention& attention, const At
 }
 
 // Returns the largest deviation of all rows that e4m3 outputs may have from the rounded reference.
-// Where a value is near the middle of two e4m3 numbers, kernel and reference may round to different
+// Kernel and reference may round a value that is near the middle of two e4m3 numbers to different
 // ones. Random V of unit variance averages to 1 / sqrt(tokens). Below 2^-6, from 4096 tokens on,
 // e4m3 numbers have a constant distance, so that one step is an ever larger part of the value.
 double narrow_limit(const AttentionProblem& problem) {

@@ -96,7 +96,7 @@ TEST_CASE("no change is made where another user has put a folder in the place of
   CHECK(guarded.in_docs() == 1);
 }
 
-TEST_CASE("no change leaves an enclosed folder, whoever can write it and whatever is put into it") {
+TEST_CASE("no change leaves an enclosed folder, even if others write it and exchange what is in it") {
   Guarded guarded;
   const auto files = guarded.files = posix_file_system();
   fs::permissions(guarded.own, fs::perms{0777});

@@ -14,6 +14,9 @@ namespace cubinet {
 nlohmann::json describe(const AttentionProblem& problem);
 nlohmann::json describe(const AttentionPlan& plan);
 nlohmann::json describe_declines(const AttentionResolution& resolution);  // [{"backend", "reason"}]
+// Returns the plan with its problem and device, the requested backend and the declines. REQUIRES: a
+// plan.
+nlohmann::json describe(const AttentionResolution& resolution);
 nlohmann::json describe(const NearMiss& miss, ComputeCapability device);
 
 // Returns one sentence about the kernel and its launch.
