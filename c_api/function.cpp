@@ -35,6 +35,7 @@ Result<void> launch(const Function& function, const cubinet_launch_config* confi
   CUBINET_TRY_ASSIGN(const LaunchConfig launch_config, launch_of(config));
   CUBINET_TRY(check_list(arguments, count, "arguments", kMaximumArguments));
   CUBINET_TRY(check_list(sizes, count, "sizes", kMaximumArguments));
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, function.device().make_current());
   return function.launch_raw(launch_config, arguments, sizes, count);
 }
 
@@ -79,6 +80,10 @@ cubinet_status cubinet_function_get_info(const cubinet_function* function, cubin
     facts.parameter_bytes = entry.parameter_bytes;
     std::memcpy(facts.digest, loaded.record().digest.bytes.data(), sizeof facts.digest);
     facts.handle = loaded.handle();
+    if (const auto sizes = loaded.argument_sizes()) {
+      facts.parameter_sizes = sizes->data();
+      facts.parameter_count = sizes->size();
+    }
     return write_structure(facts, info, "info");
   });
 }

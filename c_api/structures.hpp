@@ -30,7 +30,7 @@ inline constexpr std::size_t kFirstSize<cubinet_value> = 72;
 template <>
 inline constexpr std::size_t kFirstSize<cubinet_source> = 120;
 template <>
-inline constexpr std::size_t kFirstSize<cubinet_function_info> = 104;
+inline constexpr std::size_t kFirstSize<cubinet_function_info> = 120;
 template <>
 inline constexpr std::size_t kFirstSize<cubinet_launch_config> = 64;
 template <>

@@ -199,6 +199,9 @@ const Device& Function::device() const {
 CUfunction Function::handle() const {
   return loaded_->handle();
 }
+std::optional<std::span<const std::uint32_t>> Function::argument_sizes() const {
+  return loaded_->argument_sizes();
+}
 
 Result<void> Function::launch_raw(const LaunchConfig& config, const void* const* arguments,
                                   const std::uint32_t* sizes, std::size_t count) const {

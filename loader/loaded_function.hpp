@@ -10,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace cubinet {
@@ -63,6 +65,10 @@ class LoadedFunction {
       if (arguments[i] == nullptr || (arguments_known_ && sizes[i] != argument_bytes_[i])) return false;
     }
     return true;
+  }
+  std::optional<std::span<const std::uint32_t>> argument_sizes() const {
+    if (!arguments_known_) return std::nullopt;
+    return argument_bytes_;
   }
   // Returns "2 arguments of 8 and 4 bytes".
   std::string expected_arguments() const;

@@ -361,9 +361,13 @@ typedef struct cubinet_function_info {
   uint32_t parameter_bytes;      /* size of the only argument; 0: several arguments */
   uint8_t digest[32];            /* SHA-256 of the loaded image */
   void* handle;                  /* the CUfunction; valid while the function is kept */
+  /* The size in bytes of each argument, `parameter_count` of them; belong to the function. NULL if
+   * neither the driver nor the image states them. */
+  const uint32_t* parameter_sizes;
+  size_t parameter_count;
 } cubinet_function_info;
 #define CUBINET_FUNCTION_INFO_INIT \
-  { sizeof(cubinet_function_info), {NULL, 0}, {NULL, 0}, 0, {0, 0, 0}, 0, 0, {0}, NULL }
+  { sizeof(cubinet_function_info), {NULL, 0}, {NULL, 0}, 0, {0, 0, 0}, 0, 0, {0}, NULL, NULL, 0 }
 
 CUBINET_EXPORT cubinet_status cubinet_function_get_info(const cubinet_function* function,
                                                         cubinet_function_info* info, cubinet_error** error);
@@ -398,8 +402,7 @@ enum {
 
 /* Launches the kernel. `arguments` has `count` pointers to values, `sizes` their sizes in
  * bytes, which are compared with the kernel's. Takes no lock, allocates nothing unless it
- * fails, and does not wait for the device. The device's primary context must be current (as
- * after cudaSetDevice). */
+ * fails, and does not wait for the device. No context has to be current. */
 CUBINET_EXPORT cubinet_status cubinet_function_launch(const cubinet_function* function,
                                                       const cubinet_launch_config* config,
                                                       const void* const* arguments, const uint32_t* sizes,
@@ -408,8 +411,7 @@ CUBINET_EXPORT cubinet_status cubinet_function_launch(const cubinet_function* fu
 /* Finds the kernel's first function on the device and launches it: cubinet_function_get and
  * cubinet_function_launch in one call, for callers that keep kernels only. The first call may
  * compile and load. Later ones take a shared lock and allocate nothing unless they fail. Not
- * for captures: a graph needs a cubinet_function that is kept. The device's primary context
- * must be current. */
+ * for captures: a graph needs a cubinet_function that is kept. No context has to be current. */
 CUBINET_EXPORT cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32_t device,
                                              const cubinet_launch_config* config,
                                              const void* const* arguments, const uint32_t* sizes,

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -46,11 +48,14 @@ class Function {
   Function() = default;
 
   explicit operator bool() const { return module_ != nullptr; }
-  // The next four functions REQUIRE a handle that is not default-constructed.
+  // The next five functions REQUIRE a handle that is not default-constructed.
   const EntryPoint& entry_point() const;
   const CubinRecord& record() const;
   const Device& device() const;
   CUfunction handle() const;
+  // Returns the size in bytes of each argument, valid while the handle is kept. Returns nullopt if
+  // neither the driver nor the image states them.
+  std::optional<std::span<const std::uint32_t>> argument_sizes() const;
 
   // Launches the kernel with arguments by value, each of the exact type that the kernel declares.
   // Errors: invalid_argument if their number or sizes differ from the driver's data for the loaded

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace cubinet_python {
+
+// Each adds one group of classes and functions to the module.
+void add_runtime(nanobind::module_& module);
+void add_kernel(nanobind::module_& module);
+void add_function(nanobind::module_& module);
+
+}  // namespace cubinet_python

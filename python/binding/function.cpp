@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "function.hpp"
+
+#include "classes.hpp"
+#include "errors.hpp"
+#include "launch_arguments.hpp"
+#include "launch_options.hpp"
+#include "stream.hpp"
+#include "text.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace cubinet_python {
+namespace {
+
+cubinet_function_info info_of(const PyFunction& self) {
+  cubinet_function_info info = CUBINET_FUNCTION_INFO_INIT;
+  const Handle<cubinet_function> function = self.open();
+  call([&](cubinet_error** error) { return cubinet_function_get_info(function.get(), &info, error); });
+  return info;
+}
+
+nb::dict describe(const PyFunction& self) {
+  const cubinet_function_info info = info_of(self);
+  nb::dict facts;
+  facts["name"] = self.name;
+  facts["symbol"] = std::string(view_of(info.symbol));
+  facts["device"] = self.device;
+  facts["block"] = nb::make_tuple(info.block[0], info.block[1], info.block[2]);
+  facts["dynamic_shared_bytes"] = info.dynamic_shared_bytes;
+  facts["digest"] = nb::bytes(reinterpret_cast<const char*>(info.digest), sizeof info.digest);
+  facts["handle"] = reinterpret_cast<std::uintptr_t>(info.handle);
+  facts["parameter_sizes"] = self.states_sizes ? nb::cast(self.sizes) : nb::none();
+  return facts;
+}
+
+nb::tuple global(const PyFunction& self, const std::string& name) {
+  const Handle<cubinet_function> function = self.open();
+  std::uint64_t address = 0;
+  std::size_t size = 0;
+  call([&](cubinet_error** error) {
+    return cubinet_function_global(function.get(), to_c(name), &address, &size, error);
+  });
+  return nb::make_tuple(address, size);
+}
+
+// launch(*args, grid=…, block=…, …): a C function, because nanobind's dispatch cannot pass the
+// arguments on without a tuple.
+PyObject* launch(PyObject* object, PyObject* const* arguments, Py_ssize_t count, PyObject* names) noexcept {
+  try {
+    const PyFunction& self = *nb::inst_ptr<PyFunction>(nb::handle(object));
+    const Handle<cubinet_function> function = self.open();
+    const LaunchArguments converted(self, arguments, static_cast<std::size_t>(count));
+    LaunchOptions options(names, arguments + count);
+    options.config.stream =
+        stream_of(options.stream, converted.exchange(), converted.has_tensor(), self.device);
+    call([&](cubinet_error** error) {
+      return cubinet_function_launch(function.get(), &options.config, converted.pointers(), converted.sizes(),
+                                     converted.count(), error);
+    });
+    Py_RETURN_NONE;
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const nb::builtin_exception& error) {
+    PyErr_SetString(PyExc_TypeError, error.what());
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyMethodDef launch_method = {
+    "launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch)),
+    METH_FASTCALL | METH_KEYWORDS,
+    "launch(*arguments, grid, block=None, cluster=None, dynamic_shared_bytes=None, stream=None,\n"
+    "       programmatic=False, cooperative=False, spreads_clusters=False)\n\n"
+    "Launches the kernel. Does not wait for the device."};
+
+}  // namespace
+
+PyFunction::PyFunction(Handle<cubinet_function> loaded) : handle(std::move(loaded)) {
+  const cubinet_function_info info = info_of(*this);
+  name = view_of(info.name);
+  device = info.device;
+  states_sizes = info.parameter_sizes != nullptr;
+  if (!states_sizes) return;
+  sizes.assign(info.parameter_sizes, info.parameter_sizes + info.parameter_count);
+  types = argument_types(std::string(view_of(info.symbol)));
+  // Other names than C++'s may look mangled.
+  if (types.size() != sizes.size()) types.assign(sizes.size(), ArgumentType{});
+}
+
+const Handle<cubinet_function>& PyFunction::open() const {
+  if (!handle) refuse("the Function is closed", "get another from the Kernel");
+  return handle;
+}
+
+void add_function(nb::module_& module) {
+  const auto type = nb::class_<PyFunction>(module, "Function")
+                        .def("describe", describe)
+                        .def("global_variable", global, nb::arg("name"))
+                        .def("close", [](PyFunction& self) { self.handle.reset(); })
+                        .def_prop_ro("closed", [](const PyFunction& self) { return !self.handle; })
+                        .def_ro("name", &PyFunction::name)
+                        .def_ro("device", &PyFunction::device);
+  const nb::object method =
+      nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &launch_method));
+  if (!method.is_valid()) throw nb::python_error();
+  nb::setattr(type, "launch", method);
+}
+
+}  // namespace cubinet_python

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log.hpp"
+
+#include "errors.hpp"
+#include "text.hpp"
+
+#include <atomic>
+#include <nanobind/nanobind.h>
+#include <new>
+#include <string>
+
+namespace cubinet_python {
+namespace {
+
+namespace nb = nanobind;
+
+struct Line {
+  std::int32_t level;
+  std::string text;
+  Line* next;
+};
+
+// The newest line first. A list without a lock stays usable in a forked child.
+std::atomic<Line*> newest_line = nullptr;
+std::atomic<bool> delivery_requested = false;
+std::atomic<bool> stopped = false;
+
+int deliver_when_asked(void*) {
+  delivery_requested.store(false);
+  deliver_log_lines();
+  return 0;
+}
+
+void receive(void*, std::int32_t level, cubinet_string message) {
+  if (stopped.load(std::memory_order_relaxed)) return;
+  Line* const line = new (std::nothrow) Line{level, std::string(view_of(message)), nullptr};
+  if (line == nullptr) return;
+  line->next = newest_line.load(std::memory_order_relaxed);
+  while (!newest_line.compare_exchange_weak(line->next, line)) {
+  }
+  // The interpreter has a short list of pending calls. If it is full, a later call delivers the line.
+  if (!delivery_requested.exchange(true) && Py_AddPendingCall(deliver_when_asked, nullptr) != 0)
+    delivery_requested.store(false);
+}
+
+// Returns the queued lines, the oldest first.
+Line* take_lines() {
+  Line* line = newest_line.exchange(nullptr);
+  Line* oldest = nullptr;
+  while (line != nullptr) {
+    Line* const next = line->next;
+    line->next = oldest;
+    oldest = line;
+    line = next;
+  }
+  return oldest;
+}
+
+void deliver(const Line& line) {
+  try {
+    const nb::object text = nb::steal(
+        PyUnicode_DecodeUTF8(line.text.data(), static_cast<Py_ssize_t>(line.text.size()), "replace"));
+    nb::module_::import_("cubinet.logs").attr("emit")(line.level, text);
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("cubinet: a handler of log lines");
+  }
+}
+
+}  // namespace
+
+void send_log_to_python(cubinet_config* config) {
+  cubinet_log_callback callback = CUBINET_LOG_CALLBACK_INIT;
+  callback.call = receive;
+  cubinet_error* error = nullptr;
+  if (cubinet_config_set_log(config, &callback, &error) != CUBINET_OK) raise(error);
+}
+
+void deliver_log_lines() {
+  if (newest_line.load(std::memory_order_relaxed) == nullptr) return;
+  // A handler's exception must not replace one that is being raised.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  for (Line* line = take_lines(); line != nullptr;) {
+    Line* const next = line->next;
+    deliver(*line);
+    delete line;
+    line = next;
+  }
+  PyErr_Restore(type, value, traceback);
+}
+
+void stop_log() {
+  deliver_log_lines();
+  stopped.store(true);
+}
+
+}  // namespace cubinet_python

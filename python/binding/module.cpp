@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module cubinet._core: thin classes over the C library's handles. The modules in cubinet/ are
+// what users see.
+#include "classes.hpp"
+#include "log.hpp"
+
+#include <cubinet/cubinet.h>
+
+NB_MODULE(_core, module) {
+  using namespace cubinet_python;
+  module.attr("abi_version") = cubinet_abi_version();
+  add_runtime(module);
+  add_kernel(module);
+  add_function(module);
+  module.def("stop_log", &stop_log, "Stops log lines. The package calls it when the interpreter ends.");
+}

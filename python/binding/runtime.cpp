@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime.hpp"
+
+#include "classes.hpp"
+#include "configuration.hpp"
+#include "errors.hpp"
+#include "text.hpp"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace cubinet_python {
+namespace {
+
+void create(PyRuntime* self, std::vector<std::string> variables,
+            std::vector<std::pair<std::string, std::string>> options) {
+  const ConfigHandle config = make_configuration({std::move(variables), std::move(options)});
+  cubinet_runtime* created = nullptr;
+  call([&](cubinet_error** error) { return cubinet_runtime_create(config.get(), &created, error); });
+  new (self) PyRuntime{std::make_shared<RuntimeState>(RuntimeState{own(created, cubinet_runtime_release)})};
+}
+
+nb::dict counters(const PyRuntime& self) {
+  cubinet_counters counted = CUBINET_COUNTERS_INIT;
+  const Handle<cubinet_runtime> runtime = self.state->open();
+  call([&](cubinet_error** error) { return cubinet_runtime_counters(runtime.get(), &counted, error); });
+  nb::dict result;
+  result["process_hits"] = counted.process_hits;
+  result["memory_hits"] = counted.memory_hits;
+  result["registry_hits"] = counted.registry_hits;
+  result["bundle_hits"] = counted.bundle_hits;
+  result["imported_hits"] = counted.imported_hits;
+  result["server_hits"] = counted.server_hits;
+  result["compiled"] = counted.compiled;
+  result["misses"] = counted.misses;
+  result["failures"] = counted.failures;
+  result["bytes_loaded"] = counted.bytes_loaded;
+  return result;
+}
+
+}  // namespace
+
+void add_runtime(nb::module_& module) {
+  nb::class_<PyRuntime>(module, "Runtime")
+      .def("__init__", create, nb::arg("variables"), nb::arg("options"))
+      .def("close", [](PyRuntime& self) { self.state->handle.reset(); })
+      .def_prop_ro("closed", [](const PyRuntime& self) { return !self.state->handle; })
+      .def("counters", counters);
+}
+
+}  // namespace cubinet_python

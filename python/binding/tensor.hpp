@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dlpack.hpp"
+
+#include <array>
+#include <cstdint>
+#include <nanobind/nanobind.h>
+
+namespace cubinet_python {
+
+// A tensor of another library, read without taking part in its ownership. Valid while the Python
+// object exists and is not resized.
+struct Tensor {
+  static constexpr std::int32_t kUnknownDevice = -1;
+  static constexpr int kMaximumDimensions = 8;
+
+  std::uint64_t address = 0;
+  DLDevice device = {kDLCUDA, kUnknownDevice};
+  DLDataType type = {};
+  int dimensions = 0;
+  const std::int64_t* shape = nullptr;
+  const std::int64_t* strides = nullptr;  // in elements; null: contiguous
+  // The table of the object's library that also returns its current stream, or null.
+  const DLPackExchangeAPI* exchange = nullptr;
+
+  // The place of shape and strides if the object gives them as Python numbers.
+  std::array<std::int64_t, kMaximumDimensions> own_shape = {};
+  std::array<std::int64_t, kMaximumDimensions> own_strides = {};
+
+  Tensor() = default;
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+};
+
+// Reads an object that is a tensor: by the exchange table of its type (PyTorch 2.10 and newer),
+// otherwise by data_ptr(), __cuda_array_interface__ or __dlpack__. Returns false, without a Python
+// error, if the object is no tensor. Raises what the object's own methods raise.
+bool read_tensor(PyObject* object, Tensor& tensor);
+
+}  // namespace cubinet_python

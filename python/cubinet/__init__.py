@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA kernels by specification: found, verified, compiled on demand, loaded and launched.
+
+    import cubinet
+
+    with cubinet.Runtime() as runtime:
+        kernel = runtime.kernel(cubinet.SourceProgram(text=source, kernels=("axpy<float>",)))
+        axpy = kernel.function(device=0)
+        axpy.launch(2.0, x, y, grid=(blocks,), block=(256,))
+
+docs/python.md describes the package.
+"""
+
+from cubinet import _startup  # noqa: F401  refuses interpreters that the library does not support
+from cubinet._core import Function
+from cubinet.configuration import Bundle, Configuration, Home
+from cubinet.errors import (
+    Busy,
+    CompileFailed,
+    Corruption,
+    DriverError,
+    Error,
+    InternalError,
+    InvalidArgument,
+    IoError,
+    NotFound,
+    Unavailable,
+    Unsupported,
+    Untrusted,
+)
+from cubinet.kernels import Kernel, SourceProgram, Spec
+from cubinet.runtime import Counters, Runtime
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bundle",
+    "Busy",
+    "CompileFailed",
+    "Configuration",
+    "Corruption",
+    "Counters",
+    "DriverError",
+    "Error",
+    "Function",
+    "Home",
+    "InternalError",
+    "InvalidArgument",
+    "IoError",
+    "Kernel",
+    "NotFound",
+    "Runtime",
+    "SourceProgram",
+    "Spec",
+    "Unavailable",
+    "Unsupported",
+    "Untrusted",
+]

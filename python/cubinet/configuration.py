@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a Runtime searches for kernels, whom it trusts and how it compiles."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Union
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder in which builds are kept. `read_only`: nothing is written to it."""
+
+    path: PathLike
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle file, or the reference of a server (docs/distribution.md), with its mirrors."""
+
+    place: PathLike
+    mirrors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The options of a Runtime. What is None or empty comes from the environment variables of the
+    command `cubinet` (docs/cli.md), otherwise it has the library's default. Values compare and
+    pickle."""
+
+    home: Home | PathLike | None = None
+    """The home, searched first. None: CUBINET_HOME, or the user's cache folder."""
+    site_homes: tuple[PathLike, ...] = ()
+    """Read-only homes, searched after the home and those of CUBINET_SITE_HOMES."""
+    bundles: tuple[Bundle | PathLike, ...] = ()
+    caches: tuple[str, ...] = ()
+    """URLs of build caches that several nodes share. They are only read."""
+    policy: PathLike | None = None
+    """A trust policy (docs/formats/policy.md)."""
+    compile: str | None = None
+    """"on_miss" or "never". None: CUBINET_COMPILE, or "on_miss"."""
+    target: str | None = None
+    """The only SM target that is used, such as "sm_90a"."""
+    forbidden_targets: tuple[str, ...] = ()
+    nvrtc: PathLike | None = None
+    """The NVRTC library. None: the one of this environment's NVIDIA wheels, or as the command."""
+    include_directories: tuple[PathLike, ...] = ()
+    library_directories: tuple[PathLike, ...] = ()
+    compiler_flags: tuple[str, ...] = ()
+    template_files: tuple[PathLike, ...] = ()
+    """Template sources, or folders of them."""
+    driver: PathLike | None = None
+    """The library of the CUDA driver. None: libcuda.so.1."""
+    environment: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
+    """The variables that are read. None: those of the process."""
+
+
+def lines_of(configuration: Configuration) -> tuple[list[str], list[tuple[str, str]]]:
+    """Returns the variables ("NAME=value") and the options of cubinet_config_set."""
+    environment = os.environ if configuration.environment is None else configuration.environment
+    options: list[tuple[str, str]] = []
+
+    def add(name: str, value: PathLike | None) -> None:
+        if value is not None:
+            options.append((name, os.fspath(value)))
+
+    if isinstance(configuration.home, Home):
+        add("home", configuration.home.path)
+        add("home_access", "read_only" if configuration.home.read_only else "read_write")
+    else:
+        add("home", configuration.home)
+    for folder in configuration.site_homes:
+        add("site_home", folder)
+    for given in configuration.bundles:
+        bundle = given if isinstance(given, Bundle) else Bundle(given)
+        add("bundle", bundle.place)
+        for mirror in bundle.mirrors:
+            add("mirror", mirror)
+    for cache in configuration.caches:
+        add("cache", cache)
+    add("policy_file", configuration.policy)
+    add("compile", configuration.compile or environment.get("CUBINET_COMPILE") or None)
+    add("target", configuration.target)
+    for target in configuration.forbidden_targets:
+        add("forbidden_target", target)
+    add("nvrtc", configuration.nvrtc or _nvrtc_of_wheels())
+    for name, values in (
+        ("include_directory", configuration.include_directories),
+        ("library_directory", configuration.library_directories),
+        ("compiler_flag", configuration.compiler_flags),
+        ("template_file", configuration.template_files),
+    ):
+        for value in values:
+            add(name, value)
+    add("driver_library", configuration.driver)
+    return [f"{name}={value}" for name, value in environment.items()], options
+
+
+def _nvrtc_of_wheels() -> Path | None:
+    """Returns NVRTC of the wheel nvidia-cuda-nvrtc in this environment, the newest release first."""
+    package = importlib.util.find_spec("nvidia")
+    if package is None or package.submodule_search_locations is None:
+        return None
+    for place in ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12"):
+        for folder in package.submodule_search_locations:
+            if (library := Path(folder, place)).is_file():
+                return library
+    return None

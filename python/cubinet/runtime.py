@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runtime: opens stores, finds and compiles kernels, and keeps loaded modules."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NoReturn
+
+from cubinet import _core
+from cubinet.configuration import Configuration, lines_of
+from cubinet.kernels import Kernel, SourceProgram, Spec
+
+
+@dataclass(frozen=True)
+class Counters:
+    """How many requests for kernels each source served."""
+
+    process_hits: int
+    """Loaded in this process already."""
+    memory_hits: int
+    """Built earlier by this Runtime, which has no home."""
+    registry_hits: int
+    """From a home."""
+    bundle_hits: int
+    imported_hits: int
+    """From a folder of published cubins."""
+    server_hits: int
+    compiled: int
+    misses: int
+    """No build was found, and compiling is disabled."""
+    failures: int
+    """Errors other than misses."""
+    bytes_loaded: int
+
+
+class Runtime:
+    """Opens stores, finds and compiles kernels, and keeps loaded modules. Thread-safe.
+
+    `Runtime()` reads the variables of the command `cubinet` (docs/cli.md) and CUBINET_COMPILE.
+    Options are the members of Configuration: `Runtime(home="/var/cache/cubinet", compile="never")`.
+    Opens the home and the bundles; the driver, NVRTC and servers are opened when first needed.
+
+    In a child process that is forked afterwards, every call raises Unsupported.
+    """
+
+    def __init__(self, configuration: Configuration | None = None, **options: Any) -> None:
+        self._configuration = dataclasses.replace(configuration or Configuration(), **options)
+        self._handle = _core.Runtime(*lines_of(self._configuration))
+
+    @property
+    def configuration(self) -> Configuration:
+        return self._configuration
+
+    def kernel(self, request: Spec | SourceProgram | str, /, **parameters: Any) -> Kernel:
+        """Checks a request for a kernel: a Spec, a SourceProgram, or a template's name with its
+        parameters. Compiles nothing. May block on stores."""
+        if isinstance(request, SourceProgram):
+            if parameters:
+                raise TypeError("a SourceProgram has no parameters")
+            return Kernel(
+                _core.kernel_from_source(
+                    self._handle,
+                    request.name,
+                    request.text,
+                    list(request.kernels),
+                    list(request.globals),
+                    list(request.headers.items()),
+                    list(request.flags),
+                    request.folder,
+                )
+            )
+        spec = Spec(request, **parameters) if isinstance(request, str) else request
+        if not isinstance(spec, Spec):
+            raise TypeError(f"a kernel is requested by a Spec, a SourceProgram or a name, not by {type(spec).__name__}")
+        return Kernel(_core.kernel_from_spec(self._handle, spec.template, spec.parameters))
+
+    def kernel_from_image(self, name: str, image: bytes) -> Kernel:
+        """Takes the caller's cubin, PTX or fatbinary, and keeps it in the home under `name`."""
+        return Kernel(_core.kernel_from_image(self._handle, name, image))
+
+    def stored_kernel(self, name: str) -> Kernel:
+        """Finds a stored kernel by its key, by the name of a function or by the name of an image.
+
+        Raises InvalidArgument, with the keys, if several match.
+        """
+        return Kernel(_core.kernel_from_name(self._handle, name))
+
+    def counters(self) -> Counters:
+        return Counters(**self._handle.counters())
+
+    def close(self) -> None:
+        """Ends the Runtime. Loaded Functions stay usable; their kernels load nothing any more."""
+        self._handle.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Runtime {'closed' if self.closed else 'open'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Runtime cannot be pickled; pickle its configuration and create another from it")
