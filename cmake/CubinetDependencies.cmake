@@ -38,6 +38,12 @@ endif()
 if(CUBINET_BUILD_TESTS)
   find_package(doctest CONFIG REQUIRED)
 endif()
+if(CUBINET_BUILD_PYTHON)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+  execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+                  OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  find_package(nanobind 3.1 CONFIG REQUIRED)
+endif()
 
 # zstd 1.5.6 and later export this name themselves.
 if(NOT TARGET zstd::libzstd)
