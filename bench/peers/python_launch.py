@@ -98,9 +98,11 @@ def main():
     stream = torch.cuda.current_stream()
     synchronize = torch.cuda.synchronize
     bare = Bare(folder)
+    # The calls name every argument, as programs do: a call with *arguments first builds a tuple.
     integers = list(range(2, 18))
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15 = integers
     tensors = [torch.zeros(16, dtype=torch.int32, device="cuda") for _ in range(8)]
-    arguments = (*tensors, *integers[:8])
+    t0, t1, t2, t3, t4, t5, t6, t7 = tensors
 
     def cuda_core():
         import numpy
@@ -109,19 +111,23 @@ def main():
         device = Device(0)
         device.set_current()
         own_stream = device.create_stream()
-        cubin = ObjectCode.from_cubin(kernel.image(f"sm_{device.arch}a" if device.arch == "90" else f"sm_{device.arch}"))
+        cubin = ObjectCode.from_cubin(kernel.image(f"sm_{device.arch}"))
         peer, config = cubin.get_kernel("numbers"), LaunchConfig(grid=1, block=32)
-        values = [numpy.int32(i) for i in integers]
-        return lambda: launch(own_stream, config, peer, *values), own_stream.sync
+        a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15 = (numpy.int32(i) for i in integers)
+        return lambda: launch(own_stream, config, peer, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14,
+                              a15), own_stream.sync
 
     def triton():
         peer = triton_kernels()
-        return lambda: peer[(1,)](*integers, num_warps=1), synchronize
+        return lambda: peer[(1,)](a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15,
+                                  num_warps=1), synchronize
 
     launches = {
         "bare cuLaunchKernelEx": lambda: bare.time(
             numbers, stream.cuda_stream, [ctypes.c_int(i) for i in integers], synchronize),
-        "cubinet": lambda: time_calls(lambda: numbers.launch(*integers, grid=1, block=32, stream=stream), synchronize),
+        "cubinet": lambda: time_calls(lambda: numbers.launch(
+            a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, grid=1, block=32,
+            stream=stream), synchronize),
     }
     for name, make in (("cuda.core", cuda_core), ("Triton", triton)):
         try:
@@ -138,15 +144,18 @@ def main():
     calls = {
         # What a launch from Python costs beyond the driver: conversion, stream, checks and dispatch.
         "cubinet, whole launch less a bare one": lambda: time_calls(
-            lambda: mixed.launch(*arguments, grid=1, block=32), synchronize)
+            lambda: mixed.launch(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7, grid=1, block=32),
+            synchronize)
         - bare.time(mixed, stream.cuda_stream, addresses, synchronize),
-        "nanobind ndarray, a function without content": lambda: time_calls(lambda: ndarray(*arguments), synchronize),
+        "nanobind ndarray, a function without content": lambda: time_calls(
+            lambda: ndarray(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7), synchronize),
     }
     try:
         import tvm_ffi
 
         nothing = tvm_ffi.load_module(os.path.join(folder, "bench_tvm_ffi_peer.so")).nothing
-        calls["tvm-ffi, a function without content"] = lambda: time_calls(lambda: nothing(*arguments), synchronize)
+        calls["tvm-ffi, a function without content"] = lambda: time_calls(
+            lambda: nothing(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7), synchronize)
     except Exception as error:  # noqa: BLE001
         print(f"tvm-ffi: left out: {error}", file=sys.stderr)
     values = run_rounds(calls, options.rounds)

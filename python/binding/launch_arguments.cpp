@@ -68,6 +68,8 @@ void LaunchArguments::set(std::size_t index, std::uint64_t integer) {
 }
 
 void LaunchArguments::convert(std::size_t index, PyObject* object) {
+  if (Py_TYPE(object) == &PyLong_Type && kind_of(index) != ArgumentKind::floating)
+    return convert_integer(index, object);
   if (PyFloat_Check(object)) return convert_number(index, object);
   if (PyLong_Check(object)) {
     if (kind_of(index) == ArgumentKind::floating) return convert_number(index, object);
