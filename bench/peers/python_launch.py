@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Launches from Python in one process: cubinet, a loop of bare cuLaunchKernelEx in C, cuda.core with the same cubin and
-Triton with the same arguments; and the conversion of 8 tensors and 8 numbers beside tvm-ffi's and nanobind's ndarray."""
+"""Launches from Python in one process: cubinet, a loop of bare cuLaunchKernelEx in C, cuda.core with the same cubin,
+Triton with the same arguments; the conversion of 8 tensors and 8 numbers beside functions without content of tvm-ffi
+and of nanobind with its ndarray."""
 import argparse
 import ctypes
 import importlib.util
@@ -139,30 +140,35 @@ def main():
     rows = [row("launch, 16 numbers", "ns", values,
                 compare(values, "cubinet", {"bare cuLaunchKernelEx": 1.4, "cuda.core": 0.8, "Triton": 0.3}))]
 
-    addresses = [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors] + [ctypes.c_int(i) for i in integers[:8]]
     ndarray = load("bench_ndarray_peer", os.path.join(folder, "bench_ndarray_peer.abi3.so")).nothing
+    convert = load("bench_conversion", os.path.join(folder, "bench_conversion.abi3.so")).convert
     calls = {
-        # What a launch from Python costs beyond the driver: conversion, stream, checks and dispatch.
-        "cubinet, whole launch less a bare one": lambda: time_calls(
-            lambda: mixed.launch(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7, grid=1, block=32),
-            synchronize)
-        - bare.time(mixed, stream.cuda_stream, addresses, synchronize),
-        "nanobind ndarray, a function without content": lambda: time_calls(
+        "cubinet": lambda: time_calls(
+            lambda: convert(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7), synchronize),
+        "nanobind ndarray": lambda: time_calls(
             lambda: ndarray(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7), synchronize),
     }
     try:
         import tvm_ffi
 
         nothing = tvm_ffi.load_module(os.path.join(folder, "bench_tvm_ffi_peer.so")).nothing
-        calls["tvm-ffi, a function without content"] = lambda: time_calls(
+        calls["tvm-ffi"] = lambda: time_calls(
             lambda: nothing(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7), synchronize)
     except Exception as error:  # noqa: BLE001
         print(f"tvm-ffi: left out: {error}", file=sys.stderr)
     values = run_rounds(calls, options.rounds)
-    rows.append(row("arguments, 8 tensors and 8 numbers", "ns", values,
-                    compare(values, "cubinet, whole launch less a bare one",
-                            {"tvm-ffi, a function without content": 0.6,
-                             "nanobind ndarray, a function without content": 0.05})))
+    rows.append(row("conversion of 8 tensors and 8 numbers", "ns", values,
+                    compare(values, "cubinet", {"tvm-ffi": 0.6, "nanobind ndarray": 0.05})))
+    addresses = [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors] + [ctypes.c_int(i) for i in integers[:8]]
+    launches = {
+        "bare cuLaunchKernelEx": lambda: bare.time(mixed, stream.cuda_stream, addresses, synchronize),
+        "cubinet": lambda: time_calls(
+            lambda: mixed.launch(t0, t1, t2, t3, t4, t5, t6, t7, a0, a1, a2, a3, a4, a5, a6, a7, grid=1, block=32),
+            synchronize),
+    }
+    values = run_rounds(launches, options.rounds)
+    rows.append(row("launch, 8 tensors and 8 numbers", "ns", values,
+                    compare(values, "cubinet", {"bare cuLaunchKernelEx": None})))
     write(options.output, "python_launch", options.commit, rows)
     return 0
 

@@ -7,7 +7,8 @@ namespace {
 
 using Array = nanobind::ndarray<>;
 
-void nothing(Array, Array, Array, Array, Array, Array, Array, Array, int, int, int, int, int, int, int, int) {}
+void nothing(Array, Array, Array, Array, Array, Array, Array, Array, int, int, int, int, int, int, int, int) {
+}
 
 }  // namespace
 
