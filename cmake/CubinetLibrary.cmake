@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Assembles the archive cubinet::cubinet for C++ programs from the objects of all modules declared so
-# far. No internal target is exported, and the order of archives on a link line never matters.
+# Assembles the archive cubinet::cubinet for C++ programs from the objects of all modules declared
+# so far. No internal target is exported, and the order of archives on a link line never matters.
 
 include_guard(GLOBAL)
 
