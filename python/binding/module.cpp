@@ -8,6 +8,8 @@
 
 NB_MODULE(_core, module) {
   using namespace cubinet_python;
+  // A forked child and a thread that outlives the interpreter keep objects, which is no defect.
+  nanobind::set_leak_warnings(false);
   module.attr("abi_version") = cubinet_abi_version();
   add_runtime(module);
   add_kernel(module);
