@@ -10,7 +10,7 @@
 
 namespace cubinet_python {
 
-// What cubinet/configuration.py makes of a Configuration: the variables that are read
+// A Configuration as cubinet/configuration.py passes it on: the variables that are read
 // ("NAME=value"), and options in the order of cubinet_config_set.
 struct ConfigurationLines {
   std::vector<std::string> variables;

@@ -7,7 +7,7 @@
 
 namespace cubinet_python {
 
-// What a kernel declares for one argument.
+// The kind of an argument that a kernel declares.
 enum class ArgumentKind : std::uint8_t {
   unknown,  // the symbol does not state the types: extern "C", or a name of another language
   boolean,

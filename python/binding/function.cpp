@@ -35,6 +35,16 @@ nb::dict describe(const PyFunction& self) {
   return facts;
 }
 
+std::string show(const PyFunction& self) {
+  return "<Function " + self.name + " on device " + std::to_string(self.device) +
+         (self.handle ? ">" : ", closed>");
+}
+
+void refuse_to_pickle(nb::handle, nb::args) {
+  throw nb::type_error(
+      "a Function belongs to a Runtime and cannot be pickled; pickle its Spec or SourceProgram");
+}
+
 nb::tuple global(const PyFunction& self, const std::string& name) {
   const Handle<cubinet_function> function = self.open();
   std::uint64_t address = 0;
@@ -101,6 +111,10 @@ void add_function(nb::module_& module) {
                         .def("describe", describe)
                         .def("global_variable", global, nb::arg("name"))
                         .def("close", [](PyFunction& self) { self.handle.reset(); })
+                        .def("__enter__", [](nb::object self) { return self; })
+                        .def("__exit__", [](PyFunction& self, nb::args) { self.handle.reset(); })
+                        .def("__repr__", show)
+                        .def("__reduce_ex__", refuse_to_pickle)
                         .def_prop_ro("closed", [](const PyFunction& self) { return !self.handle; })
                         .def_ro("name", &PyFunction::name)
                         .def_ro("device", &PyFunction::device);

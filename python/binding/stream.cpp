@@ -3,25 +3,44 @@
 
 #include "errors.hpp"
 
+#include <cstdint>
+#include <nanobind/stl/string.h>
+#include <string>
+
 namespace cubinet_python {
 namespace {
 
 namespace nb = nanobind;
 
 void* stream_of_number(nb::handle number) {
-  void* const stream = PyLong_AsVoidPtr(number.ptr());
-  if (stream == nullptr && PyErr_Occurred()) throw nb::python_error();
-  return stream;
+  const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
+  if (!index.is_valid()) throw nb::python_error();
+  const unsigned long long stream = PyLong_AsUnsignedLongLong(index.ptr());
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    refuse("'stream' is " + nb::cast<std::string>(nb::str(index)), "pass a CUstream of 64 bits");
+  }
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream));
+}
+
+// Returns an attribute, or an invalid object if there is none. Raises what a property raises.
+nb::object attribute(nb::handle object, const char* name) {
+  PyObject* const found = PyObject_GetAttrString(object.ptr(), name);
+  if (found == nullptr) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
+    PyErr_Clear();
+  }
+  return nb::steal(found);
 }
 
 void* stated_stream(nb::handle stream) {
   if (PyLong_Check(stream.ptr())) return stream_of_number(stream);
-  for (const char* name : {"cuda_stream", "ptr"})
-    if (nb::hasattr(stream, name)) return stream_of_number(stream.attr(name));
-  if (nb::hasattr(stream, "__cuda_stream__")) {
-    const nb::object protocol = stream.attr("__cuda_stream__")();
-    return stream_of_number(protocol[1]);
+  for (const char* name : {"cuda_stream", "ptr"}) {
+    const nb::object number = attribute(stream, name);
+    if (number.is_valid()) return stream_of_number(number);
   }
+  const nb::object protocol = attribute(stream, "__cuda_stream__");
+  if (protocol.is_valid()) return stream_of_number(protocol()[1]);
   refuse("'stream' is no stream", "pass a stream of PyTorch, CuPy or cuda.core, or the CUstream as an int");
 }
 

@@ -78,6 +78,23 @@ class StubDriver:
     def live(self, kind):
         return self._library.cubinet_stub_live(kind.encode())
 
+    def function(self, name):
+        """Returns a function of the driver by its name in cuda.h."""
+        address = ctypes.c_void_p()
+        found = self._library.cuGetProcAddress_v2(name.encode(), ctypes.byref(address), 13000, ctypes.c_uint64(0), None)
+        assert found == 0, name
+        return ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3)(address.value)
+
+    def make_stream(self, device=0):
+        """Creates a stream in the primary context of a device."""
+        context, stream = ctypes.c_void_p(), ctypes.c_void_p()
+        assert self.function("cuInit")(0, None, None) == 0
+        assert self.function("cuDevicePrimaryCtxRetain")(ctypes.addressof(context), device, None) == 0
+        assert self.function("cuCtxPushCurrent")(context, None, None) == 0
+        assert self.function("cuStreamCreate")(ctypes.addressof(stream), 0, None) == 0
+        assert self.function("cuCtxPopCurrent")(ctypes.addressof(context), None, None) == 0
+        return stream.value
+
     def launches(self):
         records = []
         for index in range(self._library.cubinet_stub_launch_count()):
