@@ -165,7 +165,8 @@ def run_python(tmp_path):
 
     def run(code, *arguments, **variables):
         environment = dict(os.environ, HOME=str(tmp_path), CUBINET_HOME=str(tmp_path / "home"), DRIVER=str(DRIVER))
-        environment["PYTHONPATH"] = os.pathsep.join([package, str(Path(__file__).parent)])
+        paths = [package, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         environment.update(variables)
         return subprocess.run(
             [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True, timeout=120

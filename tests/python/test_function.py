@@ -25,7 +25,8 @@ __constant__ float scale;
 """
 MANY = "__global__ void many(" + ", ".join(f"int a{i}" for i in range(50)) + ") {}"
 # The arguments of `kinds`, and their layout in memory.
-GIVEN = (True, -1, -2, -3, -4, 255, 65535, 2**32 - 1, 2**64 - 1, 1.5, 2.5, 4096, struct.pack("if", 7, 0.5), bytes(range(40)))
+GIVEN = (True, -1, -2, -3, -4, 255, 65535, 2**32 - 1, 2**64 - 1, 1.5, 2.5, 4096)
+GIVEN += (struct.pack("if", 7, 0.5), bytes(range(40)))
 LAYOUT = "<?bhiqBHIQfdQ"
 NAMES = ("kinds", "pointers", "nothing", "plain")
 
@@ -127,7 +128,8 @@ def test_numbers_of_other_libraries_pass(functions, stub):
         def __float__(self):
             return 1.5
 
-    functions["kinds"].launch(*GIVEN[:3], Index(), *GIVEN[4:9], Float(), fractions.Fraction(5, 2), *GIVEN[11:], grid=1, block=32)
+    numbers = (Float(), fractions.Fraction(5, 2))
+    functions["kinds"].launch(*GIVEN[:3], Index(), *GIVEN[4:9], *numbers, *GIVEN[11:], grid=1, block=32)
     assert packed(stub) == struct.pack(LAYOUT, *GIVEN[:12]) + GIVEN[12] + GIVEN[13]
 
 
@@ -281,7 +283,8 @@ def test_a_closed_function_refuses_every_call(functions):
     function.close()
     function.close()
     assert function.closed
-    for call in (lambda: function.launch(grid=1, block=32), function.describe, lambda: function.global_variable("scale")):
+    launch = lambda: function.launch(grid=1, block=32)  # noqa: E731
+    for call in (launch, function.describe, lambda: function.global_variable("scale")):
         with pytest.raises(cubinet.InvalidArgument, match="the Function is closed"):
             call()
     assert function.name == "nothing"

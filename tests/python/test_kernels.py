@@ -79,7 +79,8 @@ def test_another_object_is_no_request(runtime):
 TEMPLATE = """/* cubinet-template
 {"name": "kinds", "interface": 1, "parameters": [
   {"name": "flag", "type": "bool"}, {"name": "count", "type": "int"}, {"name": "scale", "type": "float"},
-  {"name": "choice", "type": "choice", "values": ["left", "right"]}, {"name": "element", "type": "dtype", "values": ["bf16"]},
+  {"name": "choice", "type": "choice", "values": ["left", "right"]},
+  {"name": "element", "type": "dtype", "values": ["bf16"]},
   {"name": "table", "type": "int[]"}, {"name": "weights", "type": "float[]"}],
  "kernels": [{"name": "kinds", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 8}]} */
 #include <cubinet/parameters.cuh>
@@ -114,7 +115,8 @@ def test_an_image_needs_no_device(make_runtime, shared_home):
 
 
 def test_a_source_has_headers_by_name(make_runtime, tmp_path):
-    source = SourceProgram('#include "value.h"\n__global__ void f(int* y) { *y = VALUE; }', headers={"value.h": "#define VALUE 3"})
+    text = '#include "value.h"\n__global__ void f(int* y) { *y = VALUE; }'
+    source = SourceProgram(text, headers={"value.h": "#define VALUE 3"})
     runtime = make_runtime(home=tmp_path / "home")
     assert runtime.kernel(source).image("sm_90a")
     other = SourceProgram(source.text, headers={"value.h": "#define VALUE 4"})

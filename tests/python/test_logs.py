@@ -72,7 +72,7 @@ def test_a_raising_handler_harms_nothing(kernel_of_a_damaged_home, handled, monk
     assert all(isinstance(each.exc_value, RuntimeError) for each in unraisable)
 
 
-def test_a_raising_handler_does_not_replace_the_error_of_a_call(kernel_of_a_damaged_home, handled, monkeypatch, tmp_path):
+def test_a_raising_handler_does_not_replace_an_error(kernel_of_a_damaged_home, handled, monkeypatch):
     def fail(record):
         raise RuntimeError("a broken handler")
 
