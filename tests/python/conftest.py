@@ -31,6 +31,18 @@ __global__ void axpy(T a, const T* x, T* y, int n) {
 """
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "gpu: needs a GPU and PyTorch; runs only with `-m gpu`")
+
+
+def pytest_collection_modifyitems(config, items):
+    if "gpu" in config.option.markexpr:
+        return
+    chosen = [item for item in items if "gpu" not in item.keywords]
+    config.hook.pytest_deselected(items=[item for item in items if "gpu" in item.keywords])
+    items[:] = chosen
+
+
 class LaunchRecord(ctypes.Structure):
     """cubinet_stub_launch_record of stub_control.h."""
 
