@@ -39,6 +39,17 @@ if(CUBINET_BUILD_TESTS)
   find_package(doctest CONFIG REQUIRED)
 endif()
 
+# Debian's archive of zstd is not position-independent, so it cannot be linked into a shared library.
+set(CUBINET_ZSTD_SOURCE "" CACHE PATH "A folder with zstd.c, all of zstd in one file, and zstd.h: zstd is compiled from it")
+if(CUBINET_ZSTD_SOURCE)
+  enable_language(C)
+  add_library(cubinet_zstd STATIC EXCLUDE_FROM_ALL ${CUBINET_ZSTD_SOURCE}/zstd.c)
+  set_target_properties(cubinet_zstd PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+  target_include_directories(cubinet_zstd SYSTEM INTERFACE ${CUBINET_ZSTD_SOURCE})
+  add_library(zstd::libzstd INTERFACE IMPORTED)
+  target_link_libraries(zstd::libzstd INTERFACE cubinet_zstd)
+endif()
+
 # zstd 1.5.6 and later export this name themselves.
 if(NOT TARGET zstd::libzstd)
   add_library(zstd::libzstd INTERFACE IMPORTED)

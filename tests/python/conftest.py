@@ -9,6 +9,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,25 @@ def pytest_collection_modifyitems(config, items):
     chosen = [item for item in items if "gpu" not in item.keywords]
     config.hook.pytest_deselected(items=[item for item in items if "gpu" in item.keywords])
     items[:] = chosen
+
+
+def rounds_during(call):
+    """Returns how often another thread ran, at intervals of 1 ms, and how long the call took."""
+    rounds, done = [0], threading.Event()
+
+    def count():
+        while not done.wait(0.001):
+            rounds[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    begin = time.perf_counter()
+    try:
+        call()
+        return rounds[0], time.perf_counter() - begin
+    finally:
+        done.set()
+        thread.join()
 
 
 class LaunchRecord(ctypes.Structure):

@@ -69,7 +69,7 @@ def test_the_launch_follows_the_current_stream(torch, gpu_axpy, tensors):
     torch.cuda.synchronize()
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
-        torch.cuda._sleep(200_000_000)
+        torch.cuda._sleep(1_000_000_000)
         late.copy_(x)
         gpu_axpy.launch(2.0, late, y, COUNT, grid=GRID, block=BLOCK)
     assert not side.query()
@@ -81,7 +81,7 @@ def test_a_stated_stream_wins_over_the_current_one(torch, gpu_axpy, tensors):
     x, y, expected = tensors
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
-        torch.cuda._sleep(200_000_000)
+        torch.cuda._sleep(1_000_000_000)
     gpu_axpy.launch(2.0, x, y, COUNT, grid=GRID, block=BLOCK, stream=side)
     torch.cuda.current_stream().synchronize()
     assert not side.query()

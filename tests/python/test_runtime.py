@@ -2,12 +2,11 @@
 import gc
 import pickle
 import threading
-import time
 
 import pytest
 
 import cubinet
-from conftest import AXPY
+from conftest import AXPY, rounds_during
 
 SOURCE = cubinet.SourceProgram(AXPY, kernels=("axpy<float>",))
 
@@ -98,25 +97,6 @@ def test_a_read_only_home_is_not_written(make_runtime, tmp_path):
     runtime.kernel(SOURCE).image("sm_90a")
     with pytest.raises(cubinet.NotFound):
         make_runtime(home=tmp_path / "home", compile="never").kernel(SOURCE).image("sm_90a")
-
-
-def rounds_during(call):
-    """Returns how often another thread ran, at intervals of 1 ms, and how long the call took."""
-    rounds, done = [0], threading.Event()
-
-    def count():
-        while not done.wait(0.001):
-            rounds[0] += 1
-
-    thread = threading.Thread(target=count)
-    thread.start()
-    begin = time.perf_counter()
-    call()
-    seconds = time.perf_counter() - begin
-    during = rounds[0]
-    done.set()
-    thread.join()
-    return during, seconds
 
 
 def test_other_threads_run_while_a_kernel_is_compiled(make_runtime, tmp_path):
