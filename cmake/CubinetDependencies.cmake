@@ -39,7 +39,7 @@ if(CUBINET_BUILD_TESTS)
   find_package(doctest CONFIG REQUIRED)
 endif()
 
-# Debian's archive of zstd is not position-independent, so it cannot be linked into a shared library.
+# Debian's archive of zstd is not position-independent, so a shared library cannot contain it.
 set(CUBINET_ZSTD_SOURCE "" CACHE PATH "A folder with zstd.c, all of zstd in one file, and zstd.h: zstd is compiled from it")
 if(CUBINET_ZSTD_SOURCE)
   enable_language(C)
