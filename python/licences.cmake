@@ -20,5 +20,6 @@ foreach(licence IN LISTS licences)
   if(NOT EXISTS ${text})
     message(FATAL_ERROR "the licence of ${name} is not installed at ${text}")
   endif()
-  install(FILES ${text} DESTINATION ${SKBUILD_METADATA_DIR}/licenses RENAME ${name}.txt COMPONENT python)
+  install(FILES ${text} DESTINATION ${SKBUILD_METADATA_DIR}/licenses RENAME ${name}.txt COMPONENT python
+          EXCLUDE_FROM_ALL)
 endforeach()

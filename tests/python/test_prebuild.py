@@ -101,14 +101,21 @@ def test_an_exception_of_the_callback_ends_the_run_and_the_next_continues(option
 
 
 def test_a_keyboard_interrupt_ends_the_run(options, tmp_path):
-    sizes = range(64, 64 * 33, 64)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    """Another thread sends the signal, so that it arrives in no line of Python."""
+    timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+
+    def send(progress):
+        if progress.done == 1 and timer.ident is None:
+            timer.start()
+
+    sizes = range(64, 64 * 65, 64)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            cubinet.prebuild(tmp_path / "b.bundle", matrix_of(*sizes), jobs=1, **options)
+            cubinet.prebuild(tmp_path / "b.bundle", matrix_of(*sizes), jobs=1, progress=send, **options)
     finally:
         timer.join()
+        signal.signal(signal.SIGINT, handler)
     assert not (tmp_path / "b.bundle").exists()
 
 

@@ -102,6 +102,8 @@ def test_an_interpreter_ends_cleanly_after_an_uncaught_error(run_python):
 
 
 FORK = RUNTIME + """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks with threads
 def in_child(call):
     child = os.fork()
     if child == 0:
