@@ -10,6 +10,8 @@
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <stdexcept>
+#include <typeinfo>
 
 namespace cubinet_python {
 namespace {
@@ -74,6 +76,10 @@ PyObject* launch(PyObject* object, PyObject* const* arguments, Py_ssize_t count,
     error.restore();
   } catch (const nb::builtin_exception& error) {
     PyErr_SetString(PyExc_TypeError, error.what());
+  } catch (const std::bad_cast&) {
+    PyErr_SetString(PyExc_TypeError, "an argument describes its tensor with values of wrong types");
+  } catch (const std::logic_error& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
