@@ -2,6 +2,7 @@
 import ctypes
 import decimal
 import fractions
+import inspect
 import math
 import pickle
 import struct
@@ -308,6 +309,13 @@ def test_a_function_refuses_to_pickle_and_to_be_made(functions):
             pickle.dumps(functions["plain"], protocol)
     with pytest.raises(TypeError):
         cubinet.Function()
+
+
+def test_a_function_is_documented():
+    assert list(inspect.signature(cubinet.Function.launch).parameters)[:4] == ["self", "arguments", "grid", "block"]
+    assert "InvalidArgument" in cubinet.Function.launch.__doc__
+    public = [each for each in vars(cubinet.Function) if not each.startswith("_") and each != "closed"]
+    assert [each for each in public if not getattr(cubinet.Function, each).__doc__] == []
 
 
 def test_a_function_belongs_to_its_device(make_runtime, stub, shared_home):
