@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "c_terms.hpp"
-#include "call.hpp"
 #include "structures.hpp"
+
+#include <cubinet/c_api/call.hpp>
 
 #include <exception>
 #include <new>

@@ -14,10 +14,21 @@ constexpr std::size_t kMaximumArguments = 4096;
 constexpr std::uint32_t kLaunchFlags =
     CUBINET_LAUNCH_PROGRAMMATIC | CUBINET_LAUNCH_COOPERATIVE | CUBINET_LAUNCH_SPREADS_CLUSTERS;
 
-Result<LaunchConfig> launch_of(const cubinet_launch_config* config) {
+// Returns whether this version of the header describes the structure and nothing in it is unknown.
+// The launch path asks this first, because a Result per check costs as much as the rest of it.
+bool is_current(const cubinet_launch_config* config) {
+  return config != nullptr && config->struct_size == sizeof(cubinet_launch_config) &&
+         (config->flags & ~kLaunchFlags) == 0 && config->reserved == 0;
+}
+
+Result<cubinet_launch_config> read_config(const cubinet_launch_config* config) {
   CUBINET_TRY_ASSIGN(const cubinet_launch_config given, read_structure(config, kDefaultLaunch, "config"));
   CUBINET_TRY(check_flags(given.flags, kLaunchFlags, "config.flags"));
   CUBINET_TRY(check_reserved(given.reserved, "config.reserved"));
+  return given;
+}
+
+LaunchConfig launch_of(const cubinet_launch_config& given) {
   LaunchConfig launch;
   std::copy_n(given.grid, 3, launch.grid.begin());
   std::copy_n(given.block, 3, launch.block.begin());
@@ -32,11 +43,18 @@ Result<LaunchConfig> launch_of(const cubinet_launch_config* config) {
 
 Result<void> launch(const Function& function, const cubinet_launch_config* config,
                     const void* const* arguments, const std::uint32_t* sizes, std::size_t count) {
-  CUBINET_TRY_ASSIGN(const LaunchConfig launch_config, launch_of(config));
-  CUBINET_TRY(check_list(arguments, count, "arguments", kMaximumArguments));
-  CUBINET_TRY(check_list(sizes, count, "sizes", kMaximumArguments));
+  cubinet_launch_config older;
+  if (!is_current(config)) {
+    CUBINET_TRY_ASSIGN(older, read_config(config));
+    config = &older;
+  }
+  if (count > kMaximumArguments || (count != 0 && (arguments == nullptr || sizes == nullptr))) {
+    CUBINET_TRY(check_list(arguments, count, "arguments", kMaximumArguments));
+    CUBINET_TRY(check_list(sizes, count, "sizes", kMaximumArguments));
+  }
+  if (function.device().is_current()) return function.launch_raw(launch_of(*config), arguments, sizes, count);
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, function.device().make_current());
-  return function.launch_raw(launch_config, arguments, sizes, count);
+  return function.launch_raw(launch_of(*config), arguments, sizes, count);
 }
 
 }  // namespace
@@ -106,7 +124,7 @@ cubinet_status cubinet_function_launch(const cubinet_function* function, const c
                                        const void* const* arguments, const uint32_t* sizes, size_t count,
                                        cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
-    CUBINET_TRY(check_pointer(function, "function"));
+    if (function == nullptr) return check_pointer(function, "function");
     return launch(function->function, config, arguments, sizes, count);
   });
 }

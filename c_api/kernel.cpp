@@ -2,6 +2,7 @@
 #include "handles.hpp"
 #include "structures.hpp"
 
+#include <cubinet/session/explanation_json.hpp>
 #include <cubinet/session/json.hpp>
 
 #include <fmt/format.h>
@@ -114,6 +115,21 @@ cubinet_status cubinet_kernel_describe(const cubinet_kernel* kernel, cubinet_tex
     CUBINET_TRY(check_pointer(kernel, "kernel"));
     CUBINET_TRY(check_pointer(json, "json"));
     *json = make_text(json_text(describe(kernel->kernel->spec())));
+    return {};
+  });
+}
+
+cubinet_status cubinet_kernel_explain(const cubinet_kernel* kernel, cubinet_string device,
+                                      cubinet_text** json, cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(kernel, "kernel"));
+    CUBINET_TRY(check_pointer(json, "json"));
+    CUBINET_TRY_ASSIGN(const std::string name, text_of(device, "device"));
+    CUBINET_TRY_ASSIGN(const ComputeCapability capability, ComputeCapability::parse_known(name));
+    CUBINET_TRY_ASSIGN(const KernelExplanation explanation,
+                       kernel->session->runtime().explain(*kernel->kernel, capability));
+    const std::string fix = explanation.cannot_compile ? explanation.cannot_compile->remedy : "";
+    *json = make_text(json_text(describe(explanation, fix)));
     return {};
   });
 }

@@ -2,6 +2,9 @@
 #include "handles.hpp"
 #include "structures.hpp"
 
+#include <cubinet/session/json.hpp>
+#include <cubinet/session/store_json.hpp>
+
 using namespace cubinet;
 using namespace cubinet::c_api;
 
@@ -22,6 +25,16 @@ cubinet_runtime* cubinet_runtime_retain(cubinet_runtime* runtime) {
 
 void cubinet_runtime_release(cubinet_runtime* runtime) {
   release(runtime);
+}
+
+cubinet_status cubinet_runtime_stores(const cubinet_runtime* runtime, cubinet_text** json,
+                                      cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(runtime, "runtime"));
+    CUBINET_TRY(check_pointer(json, "json"));
+    *json = make_text(json_text(describe_stores(runtime->session->runtime())));
+    return {};
+  });
 }
 
 cubinet_status cubinet_runtime_counters(const cubinet_runtime* runtime, cubinet_counters* counters,

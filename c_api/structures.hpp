@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "call.hpp"
+#include <cubinet/c_api/call.hpp>
 
 #include <algorithm>
 #include <cstddef>

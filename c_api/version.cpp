@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "call.hpp"
+#include <cubinet/c_api/call.hpp>
 
 uint32_t cubinet_abi_version(void) {
   return CUBINET_ABI_VERSION;

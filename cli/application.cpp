@@ -292,8 +292,8 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
 
 }  // namespace
 
-int run(int argc, const char* const* argv, const EnvironmentVariables& environment) {
-  Console console(environment.find("NO_COLOR") ? Color::never : Color::automatic);
+int run(int argc, const char* const* argv, const EnvironmentVariables& environment, std::string* output) {
+  Console console(environment.find("NO_COLOR") ? Color::never : Color::automatic, output);
   console.set_format(asks_for_json(argc, argv) ? OutputFormat::json : OutputFormat::text);
   const GlobalOptions no_options;
   const Context context(environment, no_options, console);

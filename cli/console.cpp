@@ -54,8 +54,8 @@ void occupy_closed_streams() {
   }
 }
 
-Console::Console(Color color)
-    : terminal_(::isatty(STDERR_FILENO) == 1), heard_(leads_anywhere(STDERR_FILENO)) {
+Console::Console(Color color, std::string* output)
+    : output_(output), terminal_(::isatty(STDERR_FILENO) == 1), heard_(leads_anywhere(STDERR_FILENO)) {
   color_ = terminal_ && color == Color::automatic;
 }
 
@@ -66,12 +66,17 @@ void Console::write(std::FILE* stream, std::string_view text) {
     stdout_error_ = errno == 0 ? EIO : errno;
 }
 
+void Console::write_data(std::string_view text) {
+  if (output_ == nullptr) return write(stdout, text);
+  output_->append(text);
+}
+
 void Console::text(std::string_view text) {
   if (json()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stdout, printable_lines(in_tool_terms(text)));
-  write(stdout, "\n");
+  write_data(printable_lines(in_tool_terms(text)));
+  write_data("\n");
 }
 
 void Console::document(const nlohmann::json& document) {
@@ -82,13 +87,13 @@ void Console::document_text(std::string_view json) {
   if (!this->json()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stdout, in_tool_terms(json));
-  write(stdout, "\n");
+  write_data(in_tool_terms(json));
+  write_data("\n");
 }
 
 void Console::raw(std::string_view bytes) {
   const std::lock_guard lock(mutex_);
-  write(stdout, bytes);
+  write_data(bytes);
 }
 
 void Console::message(LogLevel level, std::string_view text) {
@@ -152,6 +157,7 @@ void Console::erase_status_line() {
 
 Result<void> Console::finish() {
   const std::lock_guard lock(mutex_);
+  if (output_ != nullptr) return {};
   errno = 0;
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
   if (lost && stdout_error_ == 0) stdout_error_ = errno == 0 ? EIO : errno;

@@ -22,7 +22,8 @@ enum class Color { automatic, never };
 // printable(). Thread-safe.
 class Console {
  public:
-  explicit Console(Color color);
+  // Data is appended to `output`, or written to stdout if it is null.
+  explicit Console(Color color, std::string* output = nullptr);
 
   void set_format(OutputFormat format) { format_ = format; }
   void set_verbosity(int verbosity) { verbosity_ = verbosity; }
@@ -60,9 +61,11 @@ class Console {
  private:
   void erase_status_line();
   void write(std::FILE* stream, std::string_view text);
+  void write_data(std::string_view text);
   void write_line(std::string_view line);
 
   std::mutex mutex_;
+  std::string* output_ = nullptr;
   OutputFormat format_ = OutputFormat::text;
   int verbosity_ = 0;
   bool terminal_ = false;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "application.hpp"
 #include "console.hpp"
 #include "exit_status.hpp"
 
+#include <cubinet/cubinet.h>
+
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -33,12 +36,12 @@ int main(int argc, char** argv) {
   // disk, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(report_terminate);
-  try {
-    return cubinet::cli::run(argc, argv, cubinet::EnvironmentVariables(environ));
-  } catch (...) {
-    // run() reports every exception. An exception that arrives here was thrown by the report
-    // itself.
+  std::vector<cubinet_string> words;
+  for (int i = 1; i < argc; ++i)
+    words.push_back(cubinet_str(argv[i]));
+  std::int32_t status = 1;
+  // The command reports its errors itself. Only a lack of memory for that report arrives here.
+  if (cubinet_command(words.data(), words.size(), environ, &status, nullptr, nullptr) != CUBINET_OK)
     std::fputs("cubinet: error: internal error: out of memory\n", stderr);
-    return 1;
-  }
+  return status;
 }

@@ -38,6 +38,15 @@ endif()
 if(CUBINET_BUILD_TESTS)
   find_package(doctest CONFIG REQUIRED)
 endif()
+if(CUBINET_BUILD_PYTHON)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+  set(CUBINET_PYTHON_PACKAGES ${PROJECT_SOURCE_DIR}/build/python-packages
+      CACHE PATH "A folder with nanobind, nanobind-backend and pytest, searched before those of Python itself")
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env "PYTHONPATH=${CUBINET_PYTHON_PACKAGES}:$ENV{PYTHONPATH}"
+                          ${Python_EXECUTABLE} -m nanobind --cmake_dir
+                  OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  find_package(nanobind 3.1 CONFIG REQUIRED)
+endif()
 
 # Debian's archive of zstd is not position-independent, so a shared library cannot contain it.
 set(CUBINET_ZSTD_SOURCE "" CACHE PATH "A folder with zstd.c, all of zstd in one file, and zstd.h: zstd is compiled from it")

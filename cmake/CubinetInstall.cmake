@@ -82,11 +82,13 @@ configure_pc(cubinet-cpp "${PROJECT_DESCRIPTION}, for C++"
              "Requires: ${pc_requires}\nLibs: -L\${libdir} -l:libcubinet.a ${pc_libs}")
 
 # The C library has no dependencies that a consumer would need, so it has its own export set.
-install(
-  TARGETS cubinet_c
-  EXPORT cubinetCTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
-install(EXPORT cubinetCTargets NAMESPACE cubinet:: DESTINATION ${package_dir} COMPONENT development)
+if(TARGET cubinet_c)
+  install(
+    TARGETS cubinet_c
+    EXPORT cubinetCTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+  install(EXPORT cubinetCTargets NAMESPACE cubinet:: DESTINATION ${package_dir} COMPONENT development)
+endif()
 install(
   TARGETS cubinet
   EXPORT cubinetTargets

@@ -32,6 +32,12 @@ Device::~Device() {
                   "closing " + properties().to_string());
 }
 
+bool Device::is_current() const {
+  CUcontext current = nullptr;
+  return driver_->in_opening_process() && driver_->api().cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
+         current == context_;
+}
+
 Result<Device::ContextGuard> Device::make_current() const {
   CUBINET_TRY(driver_->check_process());
   const DriverApi& api = driver_->api();

@@ -10,8 +10,8 @@
 
 namespace cubinet_python {
 
-// A Configuration as cubinet/configuration.py passes it on: the variables that are read
-// ("NAME=value"), and options in the order of cubinet_config_set.
+// The variables that are read ("NAME=value"), and options in the order of cubinet_config_set, as
+// cubinet/configuration.py makes them of a Configuration.
 struct ConfigurationLines {
   std::vector<std::string> variables;
   std::vector<std::pair<std::string, std::string>> options;

@@ -7,7 +7,7 @@
 
 namespace cubinet_python {
 
-// The kind of an argument that a kernel declares.
+// The kind of type that a kernel declares for one argument.
 enum class ArgumentKind : std::uint8_t {
   unknown,  // the symbol does not state the types: extern "C", or a name of another language
   boolean,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of DLPack's ABI that the binding reads, by the layouts of DLPack 1.3 (dlpack.h).
-// Debian's header is older than the exchange table.
+// The part of DLPack's ABI that the binding reads, by the layouts of DLPack 1.3 (dlpack.h). The
+// header in Debian is older than the exchange table.
 #pragma once
 
 #include <cstdint>

@@ -26,19 +26,19 @@ cubinet_function_info info_of(const PyFunction& self) {
 nb::dict describe(const PyFunction& self) {
   const cubinet_function_info info = info_of(self);
   nb::dict facts;
-  facts["name"] = self.name;
+  facts["name"] = self.parameters.name;
   facts["symbol"] = std::string(view_of(info.symbol));
-  facts["device"] = self.device;
+  facts["device"] = self.parameters.device;
   facts["block"] = nb::make_tuple(info.block[0], info.block[1], info.block[2]);
   facts["dynamic_shared_bytes"] = info.dynamic_shared_bytes;
   facts["digest"] = nb::bytes(reinterpret_cast<const char*>(info.digest), sizeof info.digest);
   facts["handle"] = reinterpret_cast<std::uintptr_t>(info.handle);
-  facts["parameter_sizes"] = self.states_sizes ? nb::cast(self.sizes) : nb::none();
+  facts["parameter_sizes"] = self.parameters.states_sizes ? nb::cast(self.parameters.sizes) : nb::none();
   return facts;
 }
 
 std::string show(const PyFunction& self) {
-  return "<Function " + self.name + " on device " + std::to_string(self.device) +
+  return "<Function " + self.parameters.name + " on device " + std::to_string(self.parameters.device) +
          (self.handle ? ">" : ", closed>");
 }
 
@@ -63,10 +63,10 @@ PyObject* launch(PyObject* object, PyObject* const* arguments, Py_ssize_t count,
   try {
     const PyFunction& self = *nb::inst_ptr<PyFunction>(nb::handle(object));
     const Handle<cubinet_function> function = self.open();
-    const LaunchArguments converted(self, arguments, static_cast<std::size_t>(count));
+    const LaunchArguments converted(self.parameters, arguments, static_cast<std::size_t>(count));
     LaunchOptions options(names, arguments + count);
     options.config.stream =
-        stream_of(options.stream, converted.exchange(), converted.has_tensor(), self.device);
+        stream_of(options.stream, converted.exchange(), converted.has_tensor(), self.parameters.device);
     call([&](cubinet_error** error) {
       return cubinet_function_launch(function.get(), &options.config, converted.pointers(), converted.sizes(),
                                      converted.count(), error);
@@ -103,14 +103,15 @@ PyMethodDef launch_method = {
 
 PyFunction::PyFunction(Handle<cubinet_function> loaded) : handle(std::move(loaded)) {
   const cubinet_function_info info = info_of(*this);
-  name = view_of(info.name);
-  device = info.device;
-  states_sizes = info.parameter_sizes != nullptr;
-  if (!states_sizes) return;
-  sizes.assign(info.parameter_sizes, info.parameter_sizes + info.parameter_count);
-  types = argument_types(std::string(view_of(info.symbol)));
+  parameters.name = view_of(info.name);
+  parameters.device = info.device;
+  parameters.states_sizes = info.parameter_sizes != nullptr;
+  if (!parameters.states_sizes) return;
+  parameters.sizes.assign(info.parameter_sizes, info.parameter_sizes + info.parameter_count);
+  parameters.types = argument_types(std::string(view_of(info.symbol)));
   // Other names than C++'s may look mangled.
-  if (types.size() != sizes.size()) types.assign(sizes.size(), ArgumentType{});
+  const std::size_t count = parameters.sizes.size();
+  if (parameters.types.size() != count) parameters.types.assign(count, ArgumentType{});
 }
 
 const Handle<cubinet_function>& PyFunction::open() const {
@@ -143,8 +144,12 @@ void add_function(nb::module_& module) {
           .def("__reduce_ex__", refuse_to_pickle,
                nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex, /) -> typing.NoReturn"))
           .def_prop_ro("closed", [](const PyFunction& self) { return !self.handle; })
-          .def_ro("name", &PyFunction::name, "The name in the source or template.")
-          .def_ro("device", &PyFunction::device, "The ordinal of the device.");
+          .def_prop_ro(
+              "name", [](const PyFunction& self) { return self.parameters.name; },
+              "The name in the source or template.")
+          .def_prop_ro(
+              "device", [](const PyFunction& self) { return self.parameters.device; },
+              "The ordinal of the device.");
   const nb::object method =
       nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &launch_method));
   if (!method.is_valid()) throw nb::python_error();

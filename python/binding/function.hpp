@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "demangled_types.hpp"
 #include "handle.hpp"
-
-#include <string>
-#include <vector>
+#include "kernel_parameters.hpp"
 
 namespace cubinet_python {
 
@@ -17,11 +14,7 @@ struct PyFunction {
   const Handle<cubinet_function>& open() const;
 
   Handle<cubinet_function> handle;
-  std::string name;
-  std::int32_t device = 0;
-  bool states_sizes = false;         // whether the driver or the image states the sizes
-  std::vector<std::uint32_t> sizes;  // of the arguments in bytes
-  std::vector<ArgumentType> types;   // as many as `sizes`
+  KernelParameters parameters;
 };
 
 }  // namespace cubinet_python

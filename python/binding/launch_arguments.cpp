@@ -11,6 +11,8 @@
 namespace cubinet_python {
 namespace {
 
+namespace nb = nanobind;
+
 constexpr std::uint32_t kPointerBytes = 8;
 
 std::string type_name(PyObject* object) {
@@ -23,10 +25,11 @@ bool has_index(PyObject* object) {
 
 }  // namespace
 
-LaunchArguments::LaunchArguments(const PyFunction& function, PyObject* const* objects, std::size_t count)
-    : function_(function), count_(count) {
-  if (function.states_sizes && count != function.sizes.size()) {
-    refuse("kernel '" + function.name + "' takes " + std::to_string(function.sizes.size()) +
+LaunchArguments::LaunchArguments(const KernelParameters& parameters, PyObject* const* objects,
+                                 std::size_t count)
+    : parameters_(parameters), count_(count) {
+  if (parameters.states_sizes && count != parameters.sizes.size()) {
+    refuse("kernel '" + parameters.name + "' takes " + std::to_string(parameters.sizes.size()) +
                " arguments; given were " + std::to_string(count),
            "pass one value for each parameter of the kernel");
   }
@@ -43,20 +46,20 @@ LaunchArguments::LaunchArguments(const PyFunction& function, PyObject* const* ob
 }
 
 std::uint32_t LaunchArguments::size_of(std::size_t index, std::uint32_t usual) const {
-  return function_.states_sizes ? function_.sizes[index] : usual;
+  return parameters_.states_sizes ? parameters_.sizes[index] : usual;
 }
 
 ArgumentKind LaunchArguments::kind_of(std::size_t index) const {
-  return function_.states_sizes ? function_.types[index].kind : ArgumentKind::unknown;
+  return parameters_.states_sizes ? parameters_.types[index].kind : ArgumentKind::unknown;
 }
 
 void LaunchArguments::refuse_argument(std::size_t index, std::string_view reason,
                                       std::string_view remedy) const {
-  std::string message = "argument " + std::to_string(index) + " of kernel '" + function_.name + "'";
-  if (function_.states_sizes) {
-    const std::string& type = function_.types[index].name;
-    message += " (" + (type.empty() ? std::string() : type + ", ") + std::to_string(function_.sizes[index]) +
-               " bytes)";
+  std::string message = "argument " + std::to_string(index) + " of kernel '" + parameters_.name + "'";
+  if (parameters_.states_sizes) {
+    const std::string& type = parameters_.types[index].name;
+    message += " (" + (type.empty() ? std::string() : type + ", ") +
+               std::to_string(parameters_.sizes[index]) + " bytes)";
   }
   refuse(message + ' ' + std::string(reason), remedy);
 }
@@ -68,6 +71,8 @@ void LaunchArguments::set(std::size_t index, std::uint64_t integer) {
 }
 
 void LaunchArguments::convert(std::size_t index, PyObject* object) {
+  if (Py_TYPE(object) == &PyLong_Type && kind_of(index) != ArgumentKind::floating)
+    return convert_integer(index, object);
   if (PyFloat_Check(object)) return convert_number(index, object);
   if (PyLong_Check(object)) {
     if (kind_of(index) == ArgumentKind::floating) return convert_number(index, object);
@@ -90,12 +95,12 @@ void LaunchArguments::convert_tensor(std::size_t index, PyObject* object) {
       read_tensor(object, tensor)) {
     if (tensor.device.type != kDLCUDA && tensor.device.type != kDLCUDAManaged) {
       refuse_argument(index, "is a tensor in host memory",
-                      "pass a tensor on device " + std::to_string(function_.device));
+                      "pass a tensor on device " + std::to_string(parameters_.device));
     }
     if (tensor.device.type == kDLCUDA && tensor.device.id != Tensor::kUnknownDevice &&
-        tensor.device.id != function_.device) {
+        tensor.device.id != parameters_.device) {
       refuse_argument(index, "is a tensor on device " + std::to_string(tensor.device.id),
-                      "pass a tensor on device " + std::to_string(function_.device));
+                      "pass a tensor on device " + std::to_string(parameters_.device));
     }
     has_tensor_ = true;
     if (exchange_ == nullptr) exchange_ = tensor.exchange;
@@ -123,7 +128,7 @@ void LaunchArguments::convert_bytes(std::size_t index, PyObject* object) {
   char* data = nullptr;
   Py_ssize_t size = 0;
   if (PyBytes_AsStringAndSize(bytes, &data, &size) != 0) throw nb::python_error();
-  if (function_.states_sizes && static_cast<std::uint64_t>(size) != function_.sizes[index]) {
+  if (parameters_.states_sizes && static_cast<std::uint64_t>(size) != parameters_.sizes[index]) {
     refuse_argument(index, "was given " + std::to_string(size) + " bytes",
                     "pass exactly the bytes of the parameter's type");
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "function.hpp"
+#include "kernel_parameters.hpp"
 #include "tensor.hpp"
 
 #include <array>
@@ -14,10 +14,10 @@ namespace cubinet_python {
 // and for structures that are not `bytes`. It must not outlive the Python objects.
 class LaunchArguments {
  public:
-  // Converts `count` objects for the function's parameters: a tensor becomes its address, None a
+  // Converts `count` objects for the kernel's parameters: a tensor becomes its address, None a
   // null pointer, a number a value of the parameter's type, and bytes or another buffer a
   // structure. Raises InvalidArgument, which names the argument.
-  LaunchArguments(const PyFunction& function, PyObject* const* objects, std::size_t count);
+  LaunchArguments(const KernelParameters& parameters, PyObject* const* objects, std::size_t count);
   LaunchArguments(const LaunchArguments&) = delete;
   LaunchArguments& operator=(const LaunchArguments&) = delete;
 
@@ -47,7 +47,7 @@ class LaunchArguments {
   std::uint32_t size_of(std::size_t index, std::uint32_t usual) const;
   ArgumentKind kind_of(std::size_t index) const;
 
-  const PyFunction& function_;
+  const KernelParameters& parameters_;
   std::size_t count_;
   bool has_tensor_ = false;
   const DLPackExchangeAPI* exchange_ = nullptr;

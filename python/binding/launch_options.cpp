@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 
+#include <array>
 #include <nanobind/stl/string.h>
 #include <string>
 
@@ -82,6 +83,22 @@ constexpr Keyword kKeywords[] = {
                             PyObject* value) { set_flag(options, value, CUBINET_LAUNCH_SPREADS_CLUSTERS); }},
 };
 
+// Returns the keyword of this name, or null. Names in a program's source are interned, so the
+// address decides almost always.
+const Keyword* find_keyword(PyObject* name) {
+  static const auto interned = [] {
+    std::array<PyObject*, std::size(kKeywords)> objects;
+    for (std::size_t i = 0; i < objects.size(); ++i)
+      objects[i] = PyUnicode_InternFromString(kKeywords[i].name);
+    return objects;
+  }();
+  for (std::size_t i = 0; i < interned.size(); ++i)
+    if (interned[i] == name) return &kKeywords[i];
+  for (const Keyword& keyword : kKeywords)
+    if (PyUnicode_CompareWithASCIIString(name, keyword.name) == 0) return &keyword;
+  return nullptr;
+}
+
 }  // namespace
 
 LaunchOptions::LaunchOptions(PyObject* names, PyObject* const* values) {
@@ -89,18 +106,13 @@ LaunchOptions::LaunchOptions(PyObject* names, PyObject* const* values) {
   bool has_grid = false;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const name = PyTuple_GetItem(names, i);
-    const Keyword* found = nullptr;
-    for (const Keyword& keyword : kKeywords) {
-      if (PyUnicode_CompareWithASCIIString(name, keyword.name) != 0) continue;
-      found = &keyword;
-      break;
-    }
-    if (found == nullptr) {
+    const Keyword* const keyword = find_keyword(name);
+    if (keyword == nullptr) {
       PyErr_Format(PyExc_TypeError, "launch() got an unexpected keyword argument '%U'", name);
       throw nb::python_error();
     }
-    has_grid = has_grid || found == &kKeywords[0];
-    found->read(*this, values[i]);
+    has_grid = has_grid || keyword == &kKeywords[0];
+    keyword->read(*this, values[i]);
   }
   if (!has_grid) throw nb::type_error("launch() needs the keyword argument 'grid'");
 }

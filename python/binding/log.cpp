@@ -38,8 +38,7 @@ void receive(void*, std::int32_t level, cubinet_string message) {
   line->next = newest_line.load(std::memory_order_relaxed);
   while (!newest_line.compare_exchange_weak(line->next, line)) {
   }
-  // The interpreter has a short list of pending calls. If it is full, a later call delivers the
-  // line.
+  // The interpreter has a short list of pending calls. If it is full, a later call delivers.
   if (!delivery_requested.exchange(true) && Py_AddPendingCall(deliver_when_asked, nullptr) != 0)
     delivery_requested.store(false);
 }

@@ -23,9 +23,9 @@ void* stream_of_number(nb::handle number) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream));
 }
 
-// Returns an attribute, or an invalid object if there is none. Raises what a property raises.
-nb::object attribute(nb::handle object, const char* name) {
-  PyObject* const found = PyObject_GetAttrString(object.ptr(), name);
+// Returns the attribute, or an invalid object if there is none. Raises what a property raises.
+nb::object attribute(nb::handle object, PyObject* name) {
+  PyObject* const found = PyObject_GetAttr(object.ptr(), name);
   if (found == nullptr) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
     PyErr_Clear();
@@ -35,12 +35,13 @@ nb::object attribute(nb::handle object, const char* name) {
 
 void* stated_stream(nb::handle stream) {
   if (PyLong_Check(stream.ptr())) return stream_of_number(stream);
-  for (const char* name : {"cuda_stream", "ptr"}) {
-    const nb::object number = attribute(stream, name);
-    if (number.is_valid()) return stream_of_number(number);
-  }
-  const nb::object protocol = attribute(stream, "__cuda_stream__");
-  if (protocol.is_valid()) return stream_of_number(protocol()[1]);
+  static PyObject* const numbers[] = {PyUnicode_InternFromString("cuda_stream"),
+                                      PyUnicode_InternFromString("ptr")};
+  for (PyObject* const name : numbers)
+    if (const nb::object number = attribute(stream, name); number.is_valid()) return stream_of_number(number);
+  static PyObject* const protocol_name = PyUnicode_InternFromString("__cuda_stream__");
+  if (const nb::object protocol = attribute(stream, protocol_name); protocol.is_valid())
+    return stream_of_number(nb::object(protocol())[1]);
   refuse("'stream' is no stream", "pass a stream of PyTorch, CuPy or cuda.core, or the CUstream as an int");
 }
 

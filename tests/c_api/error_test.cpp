@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "c_fixture.hpp"
-#include "call.hpp"
+
+#include <cubinet/c_api/call.hpp>
 
 #include <new>
 #include <stdexcept>

@@ -44,6 +44,31 @@ TEST_CASE("a kernel of a template is compiled for a target and found again") {
   CHECK(image_of(kernel, "sm_90", CUBINET_IMAGE_PTX).find(".version") != std::string::npos);
 }
 
+TEST_CASE("a kernel is explained for a device before and after it is built") {
+  const TempDir folder;
+  const CConfig config = test_config(folder, kScaleTemplate);
+  const CRuntime runtime = make_runtime(config);
+  const CSpec spec = make_spec("scale");
+  set_integer(spec, "factor", 3);
+  const CKernel kernel = make_kernel(runtime, spec);
+  const auto explained = [&](const char* device) {
+    cubinet_text* json = nullptr;
+    REQUIRE(cubinet_kernel_explain(kernel.get(), cubinet_str(device), &json, nullptr) == CUBINET_OK);
+    const CText kept(json);
+    return text(cubinet_text_get(kept.get()));
+  };
+  CHECK(explained("9.0").find("would be compiled for sm_90a") != std::string::npos);
+  image_of(kernel, "sm_90a");
+  CHECK(explained("sm_90").find("sm_90a is used") != std::string::npos);
+  cubinet_text* json = nullptr;
+  Failure failure;
+  CHECK(cubinet_kernel_explain(kernel.get(), cubinet_str("9"), &json, failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_kernel_explain(nullptr, cubinet_str("9.0"), &json, failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+  CHECK(json == nullptr);
+}
+
 TEST_CASE("a wrong parameter, an unknown template and a wrong target are errors with their names") {
   const TempDir folder;
   const CConfig config = test_config(folder, kScaleTemplate);

@@ -14,6 +14,18 @@ TEST_CASE("a runtime is created without a driver and counts nothing yet") {
   CHECK(counters.failures == 0);
 }
 
+TEST_CASE("a runtime lists the stores that it searches") {
+  const TempDir folder;
+  const CConfig config = test_config(folder, kScaleTemplate);
+  const CRuntime runtime = make_runtime(config);
+  cubinet_text* json = nullptr;
+  REQUIRE(cubinet_runtime_stores(runtime.get(), &json, nullptr) == CUBINET_OK);
+  const CText stores(json);
+  CHECK(text(cubinet_text_get(stores.get())).find((folder / "home").string()) != std::string::npos);
+  CHECK(cubinet_runtime_stores(nullptr, &json, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_runtime_stores(runtime.get(), nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+}
+
 TEST_CASE("a runtime that cannot open its options fails with the reason") {
   const CConfig config = make_config();
   set(config, "template_file", "/absent.cu");

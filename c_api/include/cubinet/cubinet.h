@@ -225,6 +225,13 @@ typedef struct cubinet_counters {
 CUBINET_EXPORT cubinet_status cubinet_runtime_counters(const cubinet_runtime* runtime,
                                                        cubinet_counters* counters, cubinet_error** error);
 
+/* Returns, as JSON, the stores that the runtime searches, in their order: [{"kind", "place",
+ * "source", "writable", "remote", "why_read_only", "fetched_bytes", "asked", "found", "used"}].
+ * "why_read_only" is the reason if a home was opened for writing and cannot be written. Does not
+ * contact servers. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_stores(const cubinet_runtime* runtime, cubinet_text** json,
+                                                     cubinet_error** error);
+
 /* ---- Specifications ------------------------------------------------------------------------ */
 
 /* The name of a template and values for its parameters. One thread at a time may use it. */
@@ -319,6 +326,13 @@ CUBINET_EXPORT void cubinet_kernel_release(cubinet_kernel* kernel);
  * some. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_describe(const cubinet_kernel* kernel, cubinet_text** json,
                                                       cubinet_error** error);
+
+/* Returns, as JSON, which build a device of this compute capability ("9.0" or "sm_90") would get
+ * and why, as `cubinet explain --json` prints it: the builds of all stores, best first, each with a
+ * verdict; the target that would be compiled; and, if there is neither, the reason. Needs no
+ * driver and compiles nothing. May block on stores. */
+CUBINET_EXPORT cubinet_status cubinet_kernel_explain(const cubinet_kernel* kernel, cubinet_string device,
+                                                     cubinet_text** json, cubinet_error** error);
 
 enum { CUBINET_IMAGE_CUBIN = 0, CUBINET_IMAGE_PTX = 1 };
 
@@ -704,6 +718,22 @@ typedef struct cubinet_prebuild_options {
 CUBINET_EXPORT cubinet_status cubinet_prebuild(const cubinet_config* config,
                                                const cubinet_prebuild_options* options,
                                                cubinet_text** json, cubinet_error** error);
+
+/* ---- The command --------------------------------------------------------------------------- */
+
+/* Runs a verb of the command `cubinet` (docs/cli.md) in this process: doctor, verify, list, sign,
+ * push and the others. `words` are the `count` arguments behind the program's name, such as
+ * "doctor" and "--json". `variables` is the environment, as for cubinet_config_from_environment.
+ * Stores the exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3
+ * environment. If `output` is not NULL, what the command would write to stdout is stored there as
+ * a text; otherwise it is written to stdout. Messages are written to stderr.
+ *
+ * Returns CUBINET_OK whatever the exit status. Blocks until the verb is done. A verb that is
+ * interrupted (SIGINT, SIGTERM) ends the process by the signal, as the command does. Two calls
+ * that run at the same time must both take their output. */
+CUBINET_EXPORT cubinet_status cubinet_command(const cubinet_string* words, size_t count,
+                                              const char* const* variables, int32_t* exit_status,
+                                              cubinet_text** output, cubinet_error** error);
 
 #ifdef __cplusplus
 }

@@ -117,6 +117,8 @@ class Device {
     const Driver* driver_;
   };
   Result<ContextGuard> make_current() const;
+  // Returns whether the device's primary context is current for the calling thread.
+  bool is_current() const;
 
  private:
   Device(std::shared_ptr<const Driver> driver, int ordinal, int handle, CUcontext context)
