@@ -25,7 +25,7 @@ foreach(module IN LISTS modules)
 endforeach()
 target_include_directories(cubinet_c PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/c_api/include>
                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-if(CUBINET_PORTABLE)
+if(CUBINET_PORTABLE AND NOT CUBINET_ZSTD_SOURCE)
   # Debian's archive of zstd is not position-independent.
   list(TRANSFORM linked_to_c REPLACE "^zstd::libzstd$" "zstd::libzstd_shared")
 endif()

@@ -40,9 +40,23 @@ if(CUBINET_BUILD_TESTS)
 endif()
 if(CUBINET_BUILD_PYTHON)
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
-  execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+  set(CUBINET_PYTHON_PACKAGES ${PROJECT_SOURCE_DIR}/build/python-packages
+      CACHE PATH "A folder with nanobind, nanobind-backend and pytest, searched before those of Python itself")
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env "PYTHONPATH=${CUBINET_PYTHON_PACKAGES}:$ENV{PYTHONPATH}"
+                          ${Python_EXECUTABLE} -m nanobind --cmake_dir
                   OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   find_package(nanobind 3.1 CONFIG REQUIRED)
+endif()
+
+# Debian's archive of zstd is not position-independent, so a shared library cannot contain it.
+set(CUBINET_ZSTD_SOURCE "" CACHE PATH "A folder with zstd.c, all of zstd in one file, and zstd.h: zstd is compiled from it")
+if(CUBINET_ZSTD_SOURCE)
+  enable_language(C)
+  add_library(cubinet_zstd STATIC EXCLUDE_FROM_ALL ${CUBINET_ZSTD_SOURCE}/zstd.c)
+  set_target_properties(cubinet_zstd PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+  target_include_directories(cubinet_zstd SYSTEM INTERFACE ${CUBINET_ZSTD_SOURCE})
+  add_library(zstd::libzstd INTERFACE IMPORTED)
+  target_link_libraries(zstd::libzstd INTERFACE cubinet_zstd)
 endif()
 
 # zstd 1.5.6 and later export this name themselves.

@@ -49,6 +49,10 @@ C_TERMS = "c_api/c_terms.cpp"
 # Pages that a script writes.
 GENERATED_PAGES = ("bench/results/",)
 
+# The Python package, a client of the C library. Its C++ sources include one header of the project.
+PYTHON = "python/"
+PYTHON_MODULES = "python/cubinet/"
+
 # The standard headers that the C library's header may include.
 C_HEADERS = r"std(def|int)\.h|string\.h"
 
@@ -143,6 +147,7 @@ class Checker:
         self.check_sources_are_built()
         self.check_namesake_tests()
         self.check_test_names()
+        self.check_python_package()
         return self.violations
 
     def check_modules(self):
@@ -316,6 +321,22 @@ class Checker:
         for path in NO_NAMESAKE_TEST:
             if path not in self.files and (self.root / Path(path).parts[0]).exists():
                 self.report(path, "is listed in scripts/check_layout.py and does not exist")
+
+    def check_python_package(self):
+        """The package uses the C library alone. Each of its modules is installed and has a test."""
+        for path in self.files:
+            if path.startswith(PYTHON) and Path(path).suffix in CODE:
+                for header in re.findall(r"^\s*#\s*include\s*<(cubinet/[^>]+)>", self.read(path), re.MULTILINE):
+                    if header != "cubinet/cubinet.h":
+                        self.report(path, f"includes <{header}>: the package sees cubinet/cubinet.h alone")
+            if path.startswith(PYTHON_MODULES) and path.endswith(".py"):
+                listed = self.read("python/CMakeLists.txt") if "python/CMakeLists.txt" in self.files else ""
+                name = Path(path).name
+                if not re.search(rf"(?<![\w/.]){re.escape(name)}(?![\w.])", listed):
+                    self.report(path, "is named by no CMakeLists.txt, so it is not installed")
+                test = f"tests/python/test_{Path(path).stem.strip('_')}.py"
+                if name != "__init__.py" and test not in self.files:
+                    self.report(path, f"has no {test}")
 
     def test_names(self, path):
         """The names of a file's test cases, adjacent literals joined."""

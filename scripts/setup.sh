@@ -9,11 +9,12 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 wheels=$root/build/cuda-wheels
 test_wheels=$root/build/test-wheels
 test_servers=$root/build/test-servers
+python_packages=$root/build/python-packages
 usual_toolkit=/usr/local/cuda
 
 packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
-  zlib1g-dev)
+  python3-dev zlib1g-dev)
 # Servers and tools that the tests start themselves. If one is missing, its tests are skipped.
 test_packages=(bindfs docker-registry dpkg-dev file fish groff-base nginx openssl zsh)
 
@@ -114,6 +115,20 @@ install_test_wheels() {
   rm -rf "$test_wheels" "$test_wheels.partial"
   pip_install "$test_wheels.partial" --no-deps --require-hashes --retries 1 --timeout 20 --requirement "$list" &&
     cp "$list" "$test_wheels.partial/list.txt" && mv "$test_wheels.partial" "$test_wheels"
+}
+
+# Downloads the packages of scripts/python_packages.txt for this machine's python3 into
+# build/python-packages. Returns 1 if they cannot be downloaded: the Python package is then not
+# built.
+install_python_packages() {
+  local stamp list=$root/scripts/python_packages.txt
+  python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
+  stamp=$(python3 -c 'import sys; print(sys.executable, sys.version)' && cat "$list")
+  if [[ -f $python_packages/list.txt && $stamp == "$(cat "$python_packages/list.txt")" ]]; then return 0; fi
+  say "fetching nanobind and pytest from PyPI (about 4 MB) into build/python-packages"
+  rm -rf "$python_packages" "$python_packages.partial"
+  pip_install "$python_packages.partial" --retries 1 --timeout 20 --requirement "$list" &&
+    printf '%s\n' "$stamp" >"$python_packages.partial/list.txt" && mv "$python_packages.partial" "$python_packages"
 }
 
 # Installs moto, an S3 stand-in that checks signatures, and oras, another client of registries. Both

@@ -47,6 +47,9 @@ count() { # FILE PATTERN: how many of ctest's <testcase> elements match
 # static, installed and without a sanitizer, and -O3 would take twice the time.
 declare -A options=([portable]='-DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS=-Og -DCMAKE_CXX_FLAGS_RELEASE=-DNDEBUG' [dev]='-DCMAKE_UNITY_BUILD=ON')
 
+# The Python package is built with the python3 that its packages are fetched for.
+declare -A python_targets=([portable]='cubinet_python cubinet_stub_driver')
+
 # The file names what could not be downloaded for the tests.
 missing=$root/build/missing_test_tools
 fetching=''
@@ -56,8 +59,16 @@ fetch_test_tools() {
   : >"$missing"
   install_test_wheels ||
     echo "NVRTC 13.5 could not be fetched from PyPI: the tests of two releases of NVRTC have NOT been run" >>"$missing"
+  install_python_packages ||
+    echo "nanobind and pytest could not be fetched from PyPI: the tests of the Python package have NOT been run" >>"$missing"
   install_test_servers ||
     echo "moto and oras could not be fetched from PyPI: the tests of S3 with its signatures checked, and of another client, have NOT been run" >>"$missing"
+}
+
+await_test_tools() {
+  [[ -n $fetching ]] || return 0
+  wait "$fetching" || true
+  fetching=''
 }
 
 build_failed() {
@@ -66,25 +77,29 @@ build_failed() {
 }
 
 run_tree() {
-  local tree=$1 folder=$root/build/$1 junit=$root/build/$1/tests.xml
+  local tree=$1 folder=$root/build/$1 junit=$root/build/$1/tests.xml python=(-DCUBINET_BUILD_PYTHON=OFF) more=''
   say "== $tree"
+  if [[ -n ${python_targets[$tree]:-} ]]; then
+    await_test_tools
+    if [[ -d $python_packages ]]; then
+      python=(-DCUBINET_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$(python3 -c 'import sys; print(sys.executable)')")
+      more=${python_targets[$tree]}
+    fi
+  fi
   # shellcheck disable=SC2086
-  cmake --preset "$tree" -S "$root" -DCUBINET_WARNINGS_AS_ERRORS="${warnings_as_errors[$tree]}" ${options[$tree]:-} >"$root/build/$tree.log" 2>&1 || {
+  cmake --preset "$tree" -S "$root" -DCUBINET_WARNINGS_AS_ERRORS="${warnings_as_errors[$tree]}" ${options[$tree]:-} "${python[@]}" >"$root/build/$tree.log" 2>&1 || {
     tail -n 30 "$root/build/$tree.log" >&2
     build_failed "$tree" configured
     return 0
   }
   # shellcheck disable=SC2086
-  cmake --build "$folder" --parallel "$jobs" ${targets[$tree]:-} >"$root/build/$tree.log" 2>&1 || {
+  cmake --build "$folder" --parallel "$jobs" ${targets[$tree]:-} $more >"$root/build/$tree.log" 2>&1 || {
     grep -E -A 12 'error|FAILED' "$root/build/$tree.log" | head -n 60 >&2
     build_failed "$tree" built
     return 0
   }
   rm -f "$junit"
-  if [[ -n $fetching ]]; then
-    wait "$fetching" || true
-    fetching=''
-  fi
+  await_test_tools
   local status=0
   ctest --test-dir "$folder" --label-regex "^(${labels[$tree]})\$" --label-exclude "^(${left_out[$tree]})\$" \
     --no-tests=error --parallel "$jobs" --output-on-failure --output-junit "$junit" >"$root/build/$tree.log" 2>&1 || status=$?
@@ -116,7 +131,7 @@ fetching=$!
 for tree in "${trees[@]}"; do
   run_tree "$tree"
 done
-[[ -z $fetching ]] || wait "$fetching" || true
+await_test_tools
 [[ ! -s $missing ]] || say "warning: $(cat "$missing")"
 if ((skipped)); then
   echo "$passed passed, $failed failed, $skipped skipped"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "log.hpp"
+#include "without_gil.hpp"
 
 #include <cubinet/cubinet.h>
 
@@ -23,7 +24,7 @@ void call(const Call& function) {
   cubinet_error* error = nullptr;
   cubinet_status status = CUBINET_OK;
   {
-    const nanobind::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     status = function(&error);
   }
   deliver_log_lines();

@@ -3,8 +3,10 @@
 // copy keywords into a dict, which takes longer than the rest of a launch.
 #pragma once
 
-#include <exception>
 #include <nanobind/nanobind.h>
+#include <new>
+#include <stdexcept>
+#include <typeinfo>
 
 namespace cubinet_python {
 
@@ -15,13 +17,13 @@ inline void restore_error() noexcept {
   } catch (nanobind::python_error& error) {
     error.restore();
   } catch (const nanobind::builtin_exception& error) {
-    PyErr_SetString(
-        error.type() == nanobind::exception_type::value_error ? PyExc_ValueError : PyExc_TypeError,
-        error.what());
-  } catch (const nanobind::cast_error&) {
-    PyErr_SetString(PyExc_TypeError, "an argument has the wrong type");
+    PyErr_SetString(PyExc_TypeError, error.what());
+  } catch (const std::bad_cast&) {
+    PyErr_SetString(PyExc_TypeError, "an argument describes its tensor with values of wrong types");
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+  } catch (const std::logic_error& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }

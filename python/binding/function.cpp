@@ -3,6 +3,7 @@
 
 #include "classes.hpp"
 #include "errors.hpp"
+#include "fast_method.hpp"
 #include "launch_arguments.hpp"
 #include "launch_options.hpp"
 #include "stream.hpp"
@@ -10,6 +11,8 @@
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <stdexcept>
+#include <typeinfo>
 
 namespace cubinet_python {
 namespace {
@@ -33,6 +36,16 @@ nb::dict describe(const PyFunction& self) {
   facts["handle"] = reinterpret_cast<std::uintptr_t>(info.handle);
   facts["parameter_sizes"] = self.parameters.states_sizes ? nb::cast(self.parameters.sizes) : nb::none();
   return facts;
+}
+
+std::string show(const PyFunction& self) {
+  return "<Function " + self.parameters.name + " on device " + std::to_string(self.parameters.device) +
+         (self.handle ? ">" : ", closed>");
+}
+
+void refuse_to_pickle(nb::handle, nb::args) {
+  throw nb::type_error(
+      "a Function belongs to a Runtime and cannot be pickled; pickle its Spec or SourceProgram");
 }
 
 nb::tuple global(const PyFunction& self, const std::string& name) {
@@ -60,12 +73,8 @@ PyObject* launch(PyObject* object, PyObject* const* arguments, Py_ssize_t count,
                                      converted.count(), error);
     });
     Py_RETURN_NONE;
-  } catch (nb::python_error& error) {
-    error.restore();
-  } catch (const nb::builtin_exception& error) {
-    PyErr_SetString(PyExc_TypeError, error.what());
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    restore_error();
   }
   return nullptr;
 }
@@ -73,9 +82,15 @@ PyObject* launch(PyObject* object, PyObject* const* arguments, Py_ssize_t count,
 PyMethodDef launch_method = {
     "launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch)),
     METH_FASTCALL | METH_KEYWORDS,
-    "launch(*arguments, grid, block=None, cluster=None, dynamic_shared_bytes=None, stream=None,\n"
-    "       programmatic=False, cooperative=False, spreads_clusters=False)\n\n"
-    "Launches the kernel. Does not wait for the device."};
+    // The first line is what inspect.signature() reads.
+    "launch($self, /, *arguments, grid, block=None, cluster=None, dynamic_shared_bytes=None, stream=None, "
+    "programmatic=False, cooperative=False, spreads_clusters=False)\n--\n\n"
+    "Launches the kernel. Does not wait for the device.\n\n"
+    "An argument is a tensor on the function's device (its address is passed), None (a null pointer),\n"
+    "a number, or the bytes of a structure. `grid` counts blocks, `block` threads and `cluster` blocks:\n"
+    "x, (x,), (x, y) or (x, y, z). A template's kernels have their own block, cluster and shared memory.\n"
+    "`stream` is a stream of PyTorch, CuPy or cuda.core, or a CUstream as an int; None means the current\n"
+    "stream of the tensors' library. Raises InvalidArgument, before any launch, for a wrong argument."};
 
 }  // namespace
 
@@ -98,13 +113,36 @@ const Handle<cubinet_function>& PyFunction::open() const {
 }
 
 void add_function(nb::module_& module) {
-  const auto type = nb::class_<PyFunction>(module, "Function")
-                        .def("describe", describe)
-                        .def("global_variable", global, nb::arg("name"))
-                        .def("close", [](PyFunction& self) { self.handle.reset(); })
-                        .def_prop_ro("closed", [](const PyFunction& self) { return !self.handle; })
-                        .def_prop_ro("name", [](const PyFunction& self) { return self.parameters.name; })
-                        .def_prop_ro("device", [](const PyFunction& self) { return self.parameters.device; });
+  const auto type =
+      nb::class_<PyFunction>(
+          module, "Function",
+          "A loaded kernel on one device. It keeps the kernel loaded: keep it as long as a\n"
+          "CUDA graph with its launches is used. Thread-safe. Kernel.function() makes it.")
+          .def("describe", describe, nb::sig("def describe(self) -> dict[str, typing.Any]"),
+               "Returns name, symbol, device, block, dynamic_shared_bytes, digest (SHA-256 of the image),\n"
+               "handle (the CUfunction) and parameter_sizes in bytes (None: not known).")
+          .def("global_variable", global, nb::arg("name"),
+               nb::sig("def global_variable(self, name: str) -> tuple[int, int]"),
+               "Returns address and size of a variable of the function's module, valid while the function\n"
+               "is kept.")
+          .def(
+              "close", [](PyFunction& self) { self.handle.reset(); },
+              "Releases the function. The last one of a module unloads it, which waits for the device.")
+          .def(
+              "__enter__", [](nb::object self) { return self; }, nb::sig("def __enter__(self) -> Function"))
+          .def(
+              "__exit__", [](PyFunction& self, nb::args) { self.handle.reset(); },
+              nb::sig("def __exit__(self, *error: object) -> None"))
+          .def("__repr__", show)
+          .def("__reduce_ex__", refuse_to_pickle,
+               nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex, /) -> typing.NoReturn"))
+          .def_prop_ro("closed", [](const PyFunction& self) { return !self.handle; })
+          .def_prop_ro(
+              "name", [](const PyFunction& self) { return self.parameters.name; },
+              "The name in the source or template.")
+          .def_prop_ro(
+              "device", [](const PyFunction& self) { return self.parameters.device; },
+              "The ordinal of the device.");
   const nb::object method =
       nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &launch_method));
   if (!method.is_valid()) throw nb::python_error();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "without_gil.hpp"
+
 #include <cubinet/cubinet.h>
 
 #include <memory>
@@ -18,7 +20,7 @@ using Handle = std::shared_ptr<Type>;
 template <class Type>
 Handle<Type> own(Type* handle, void (*release)(Type*)) {
   return Handle<Type>(handle, [release](Type* owned) {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     release(owned);
   });
 }

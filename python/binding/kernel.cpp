@@ -97,6 +97,7 @@ nb::bytes image(const PyKernel& self, const std::string& target, std::int32_t ki
 }
 
 bool forget(const PyKernel& self, std::int32_t device) {
+  const Handle<cubinet_runtime> runtime = self.runtime->open();
   std::int32_t removed = 0;
   call([&](cubinet_error** error) {
     return cubinet_kernel_forget(self.handle.get(), device, &removed, error);

@@ -4,6 +4,7 @@
 #include "errors.hpp"
 
 #include <array>
+#include <nanobind/stl/string.h>
 #include <string>
 
 namespace cubinet_python {
@@ -12,10 +13,19 @@ namespace {
 namespace nb = nanobind;
 
 std::uint32_t number_of(const char* keyword, PyObject* object) {
-  const long long value = PyLong_AsLongLong(object);
-  if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-  if (value < 0 || value > UINT32_MAX)
-    refuse(std::string("'") + keyword + "' is " + std::to_string(value), "pass a number of 32 bits");
+  const nb::object number = nb::steal(PyNumber_Index(object));
+  if (!number.is_valid()) {
+    PyErr_Clear();
+    const auto type = nb::cast<std::string>(nb::handle(object).type().attr("__name__"));
+    throw nb::type_error(
+        ("launch() got '" + std::string(keyword) + "' of the type " + type + ", not int").c_str());
+  }
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0 || value < 0 || value > UINT32_MAX) {
+    refuse(std::string("'") + keyword + "' is " + nb::cast<std::string>(nb::str(number)),
+           "pass a number of 32 bits");
+  }
   return static_cast<std::uint32_t>(value);
 }
 
@@ -52,7 +62,10 @@ struct Keyword {
 
 constexpr Keyword kKeywords[] = {
     {"grid",
-     [](LaunchOptions& options, PyObject* value) { read_dimensions("grid", value, options.config.grid); }},
+     [](LaunchOptions& options, PyObject* value) {
+       if (value == Py_None) refuse("'grid' is None", "pass one to three numbers");
+       read_dimensions("grid", value, options.config.grid);
+     }},
     {"block",
      [](LaunchOptions& options, PyObject* value) { read_dimensions("block", value, options.config.block); }},
     {"stream", [](LaunchOptions& options, PyObject* value) { options.stream = value; }},

@@ -8,10 +8,13 @@
 
 NB_MODULE(_core, module) {
   using namespace cubinet_python;
+  // A forked child and a thread that outlives the interpreter keep objects, which is no defect.
+  nanobind::set_leak_warnings(false);
   module.attr("abi_version") = cubinet_abi_version();
   add_runtime(module);
   add_kernel(module);
   add_function(module);
   add_attention(module);
+  add_prebuild(module);
   module.def("stop_log", &stop_log, "Stops log lines. The package calls it when the interpreter ends.");
 }

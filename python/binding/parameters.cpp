@@ -22,6 +22,14 @@ bool is_integer(nb::handle value) {
                            .c_str());
 }
 
+std::int64_t integer_of(const std::string& name, nb::handle value) {
+  int overflow = 0;
+  const long long integer = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  if (overflow != 0)
+    throw nb::value_error(("parameter '" + name + "' is an int of more than 64 bits").c_str());
+  return integer;
+}
+
 }  // namespace
 
 SpecificationValues::SpecificationValues(std::string template_name, nb::dict parameters)
@@ -37,7 +45,7 @@ void SpecificationValues::add(const std::string& name, nb::handle given) {
     value.integer = given.ptr() == Py_True ? 1 : 0;
   } else if (is_integer(given)) {
     value.type = CUBINET_VALUE_INTEGER;
-    value.integer = nb::cast<std::int64_t>(given);
+    value.integer = integer_of(name, given);
   } else if (PyFloat_Check(given.ptr())) {
     value.type = CUBINET_VALUE_FLOAT;
     value.number = PyFloat_AsDouble(given.ptr());
@@ -61,7 +69,7 @@ void SpecificationValues::add_list(const std::string& name, nb::handle list, cub
   if (all_integers) {
     std::vector<std::int64_t>& integers = integers_.emplace_back();
     for (const nb::handle element : list)
-      integers.push_back(nb::cast<std::int64_t>(element));
+      integers.push_back(integer_of(name, element));
     value.type = CUBINET_VALUE_INTEGERS;
     value.integers = integers.data();
     value.count = integers.size();

@@ -3,18 +3,27 @@
 
 #include "errors.hpp"
 
+#include <cstdint>
+#include <nanobind/stl/string.h>
+#include <string>
+
 namespace cubinet_python {
 namespace {
 
 namespace nb = nanobind;
 
 void* stream_of_number(nb::handle number) {
-  void* const stream = PyLong_AsVoidPtr(number.ptr());
-  if (stream == nullptr && PyErr_Occurred()) throw nb::python_error();
-  return stream;
+  const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
+  if (!index.is_valid()) throw nb::python_error();
+  const unsigned long long stream = PyLong_AsUnsignedLongLong(index.ptr());
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    refuse("'stream' is " + nb::cast<std::string>(nb::str(index)), "pass a CUstream of 64 bits");
+  }
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream));
 }
 
-// Returns the attribute, or an invalid object if there is none.
+// Returns the attribute, or an invalid object if there is none. Raises what a property raises.
 nb::object attribute(nb::handle object, PyObject* name) {
   PyObject* const found = PyObject_GetAttr(object.ptr(), name);
   if (found == nullptr) {

@@ -29,6 +29,7 @@ from cubinet.errors import (
     Untrusted,
 )
 from cubinet.kernels import Kernel, SourceProgram, Spec
+from cubinet.prebuild import Progress, prebuild
 from cubinet.runtime import Counters, Runtime
 
 __version__ = "0.1.0"
@@ -49,10 +50,12 @@ __all__ = [
     "IoError",
     "Kernel",
     "NotFound",
+    "Progress",
     "Runtime",
     "SourceProgram",
     "Spec",
     "Unavailable",
     "Unsupported",
     "Untrusted",
+    "prebuild",
 ]

@@ -3,9 +3,11 @@
 
 import atexit
 import sys
-import sysconfig
 
-if sysconfig.get_config_var("Py_GIL_DISABLED"):
+if sys.platform != "linux":
+    raise ImportError("cubinet supports Linux only")
+
+if "t" in sys.abiflags:
     raise ImportError("cubinet does not support free-threaded builds of Python; use a build with the GIL")
 
 
@@ -27,6 +29,3 @@ if _interpreter_number() != 0:
 from cubinet import _core  # noqa: E402
 
 atexit.register(_core.stop_log)
-
-if sys.platform != "linux":
-    raise ImportError("cubinet supports Linux only")

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
+from cubinet.errors import InvalidArgument
+
 PathLike = Union[str, "os.PathLike[str]"]
+
+
+def _make_tuples(value: object, *members: str) -> None:
+    """Makes each member a tuple. One path or text is a list of one: it is never meant as its letters."""
+    for name in members:
+        given = getattr(value, name)
+        is_one = isinstance(given, (str, os.PathLike, Bundle))
+        object.__setattr__(value, name, (given,) if is_one else tuple(given))
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,9 @@ class Bundle:
     place: PathLike
     mirrors: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _make_tuples(self, "mirrors")
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -37,7 +50,8 @@ class Configuration:
     pickle."""
 
     home: Home | PathLike | None = None
-    """The home, searched first. None: CUBINET_HOME, or the user's cache folder."""
+    """The home, searched first. None: CUBINET_HOME, or the user's cache folder. "": no home; builds
+    stay in memory."""
     site_homes: tuple[PathLike, ...] = ()
     """Read-only homes, searched after the home and those of CUBINET_SITE_HOMES."""
     bundles: tuple[Bundle | PathLike, ...] = ()
@@ -62,6 +76,19 @@ class Configuration:
     environment: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
     """The variables that are read. None: those of the process."""
 
+    def __post_init__(self) -> None:
+        _make_tuples(
+            self,
+            "site_homes",
+            "bundles",
+            "caches",
+            "forbidden_targets",
+            "include_directories",
+            "library_directories",
+            "compiler_flags",
+            "template_files",
+        )
+
 
 def lines_of(configuration: Configuration) -> tuple[list[str], list[tuple[str, str]]]:
     """Returns the variables ("NAME=value") and the options of cubinet_config_set."""
@@ -69,8 +96,12 @@ def lines_of(configuration: Configuration) -> tuple[list[str], list[tuple[str, s
     options: list[tuple[str, str]] = []
 
     def add(name: str, value: PathLike | None) -> None:
-        if value is not None:
-            options.append((name, os.fspath(value)))
+        if value is None:
+            return
+        text = os.fspath(value)
+        if "\0" in text:
+            raise InvalidArgument(f"{name} {text!r} has a zero character", "pass a path without one")
+        options.append((name, text))
 
     if isinstance(configuration.home, Home):
         add("home", configuration.home.path)

@@ -17,7 +17,8 @@ class Error(Exception):
     name = "error"
 
     def __init__(self, message: str, remedy: str = "", detail: str = "", native: int = 0) -> None:
-        super().__init__(message, remedy, detail, native)
+        # The constructor of OSError would read the arguments as an errno and file names.
+        Exception.__init__(self, message, remedy, detail, native)
         self.message = message
         self.remedy = remedy
         self.detail = detail
@@ -30,6 +31,9 @@ class Error(Exception):
         if self.detail:
             text += "\n" + self.detail
         return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.message, self.remedy, self.detail, self.native), self.__dict__)
 
 
 class InvalidArgument(Error, ValueError):
@@ -79,21 +83,20 @@ class Untrusted(Error):
 
 
 class IoError(Error, OSError):
-    """The operating system refused a file operation. `native` is its errno."""
+    """The operating system refused a file operation. `native` and `errno` are its number."""
 
     name = "io"
 
-    def __str__(self) -> str:
-        return Error.__str__(self)
+    def __init__(self, message: str, remedy: str = "", detail: str = "", native: int = 0) -> None:
+        super().__init__(message, remedy, detail, native)
+        self.errno = native or None
+        self.strerror = message
 
 
 class Busy(Error, TimeoutError):
     """Another owner held a lock for longer than the time limit."""
 
     name = "busy"
-
-    def __str__(self) -> str:
-        return Error.__str__(self)
 
 
 class DriverError(Error):

@@ -41,8 +41,7 @@ class Spec:
         return dict(self._parameters)
 
     def _identity(self) -> tuple[Any, ...]:
-        # 1, 1.0 and True are different parameters.
-        return (self._template, tuple((name, type(value), value) for name, value in self._parameters.items()))
+        return (self._template, tuple((name, *_typed(value)) for name, value in self._parameters.items()))
 
     def __eq__(self, other: object) -> bool:
         return self._identity() == other._identity() if isinstance(other, Spec) else NotImplemented
@@ -56,6 +55,11 @@ class Spec:
     def __repr__(self) -> str:
         values = "".join(f", {name}={value!r}" for name, value in self._parameters.items())
         return f"Spec({self._template!r}{values})"
+
+
+def _typed(value: ParameterValue) -> tuple[Any, ...]:
+    """Returns a value with its types, because 1, 1.0 and True are different parameters."""
+    return (tuple, *map(_typed, value)) if isinstance(value, tuple) else (type(value), value)
 
 
 def _make_spec(template: str, parameters: dict[str, ParameterValue]) -> Spec:

@@ -56,9 +56,9 @@ class Runtime:
     def kernel(self, request: Spec | SourceProgram | str, /, **parameters: Any) -> Kernel:
         """Checks a request for a kernel: a Spec, a SourceProgram, or a template's name with its
         parameters. Compiles nothing. May block on stores."""
+        if parameters and not isinstance(request, str):
+            raise TypeError(f"parameters belong to a template's name, not to a {type(request).__name__}")
         if isinstance(request, SourceProgram):
-            if parameters:
-                raise TypeError("a SourceProgram has no parameters")
             return Kernel(
                 _core.kernel_from_source(
                     self._handle,

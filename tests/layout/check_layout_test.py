@@ -61,6 +61,15 @@ class CheckLayout(unittest.TestCase):
             self.refuses({"base/include/cubinet/base/bytes.hpp": SPDX + f"#include {include}\n"},
                          "base/include/cubinet/base/bytes.hpp", "public header")
 
+    def test_the_python_package_includes_the_c_header_alone(self):
+        build = {"python/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(log.cpp __init__.py logs.py)\n",
+                 "python/log.cpp": SPDX + "#include <cubinet/cubinet.h>\n", "tests/python/test_logs.py": SPDX.replace("//", "#"),
+                 "python/cubinet/__init__.py": SPDX.replace("//", "#"), "python/cubinet/logs.py": SPDX.replace("//", "#")}
+        self.assertEqual(self.violations(build), [])
+        self.refuses(build | {"python/log.cpp": SPDX + "#include <cubinet/base/bytes.hpp>\n"}, "python/log.cpp", "alone")
+        self.refuses(build | {"tests/python/test_logs.py": None}, "python/cubinet/logs.py", "has no tests/python/test_logs.py")
+        self.refuses(build | {"python/cubinet/more.py": SPDX.replace("//", "#")}, "python/cubinet/more.py", "installed")
+
     def test_comments_are_sentences(self):
         path = "base/bytes.cpp"
         for word in ("Of", "What", "Who", "Whose", "How", "Those", "Where"):

@@ -33,6 +33,28 @@ done
 INSTALL = 'source "$1/scripts/setup.sh"; install_packages() { :; }; install_test_wheels && echo there || echo missing'
 
 
+class PythonPackages(ScriptTest):
+    def install(self, **environment):
+        code = INSTALL.replace("install_test_wheels", "install_python_packages")
+        done = self.run_bash(["-c", code, "bash", str(self.root)], **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def test_they_are_fetched_once_and_again_when_the_list_changes(self):
+        make_program(self.bin / "python3", PIP)
+        for _ in range(2):
+            self.assertEqual(self.install(), "there")
+        with open(self.root / "scripts/python_packages.txt", "a", encoding="ascii") as names:
+            names.write("# another\n")
+        self.assertEqual(self.install(), "there")
+        self.assertEqual((self.folder / "asked").read_text().count("--target"), 2)
+
+    def test_without_them_there_is_no_folder(self):
+        make_program(self.bin / "python3", PIP)
+        self.assertEqual(self.install(PIP_FAILS="1"), "missing")
+        self.assertFalse((self.root / "build/python-packages").exists())
+
+
 class TestWheels(ScriptTest):
     def setUp(self):
         super().setUp()

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles kernels into a bundle, on a machine with or without a GPU."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cubinet import _core
+from cubinet.configuration import Configuration, PathLike, lines_of
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a prebuild. `kernel` is empty if only time has passed."""
+
+    done: int
+    total: int
+    kernel: str
+    """"rms_norm(hidden_size=4096) for sm_90a"."""
+    outcome: str
+    """"compiled", "registry", ..., "not found" or "failed: REASON"."""
+    seconds: float
+    """Of the compilation, or of the search."""
+    bytes: int
+    """Of the image. 0: there is none."""
+
+
+def prebuild(
+    output: PathLike,
+    matrix: Mapping[str, Any] | PathLike,
+    *,
+    jobs: int = 0,
+    profile: str = "ship",
+    channel: str = "",
+    version: int = 0,
+    created: int = 0,
+    expires: int = 0,
+    progress: Callable[[Progress], object] | None = None,
+    configuration: Configuration | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Compiles the kernels that no store of the configuration has, and writes all to the bundle `output`.
+
+    `matrix` names the kernels: a file, or what such a file contains (docs/cli.md, prebuild):
+    {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096]}, "targets": ["sm_90a"]}]}.
+
+    `jobs` is the number of parallel compilations; 0: as processors and memory allow. `profile` is
+    "plain", "ship" or "archive". `channel` and `version` name the bundle's series and place in it.
+    `created` and `expires` are seconds since 1970; 0: not stated. `progress` is called in this
+    thread, after each kernel and several times a second in between. Other options are members of
+    Configuration.
+
+    Returns the report of `cubinet prebuild --json`. Raises an Error if the bundle lacks a kernel; its
+    `detail` is the report, if there is one. After an exception of `progress`, or Ctrl-C, running
+    compilations finish, and the same call continues. Finished builds stay in the home.
+    """
+    chosen = dataclasses.replace(configuration or Configuration(), **options)
+    text = json.dumps(matrix) if isinstance(matrix, Mapping) else Path(matrix).read_text(encoding="utf-8")
+    call = None if progress is None else lambda *facts: progress(Progress(*facts))
+    report = _core.prebuild(
+        *lines_of(chosen), os.fspath(output), text, jobs, profile, channel, version, created, expires, call
+    )
+    return json.loads(report)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+import logging
+import threading
+
+import pytest
+
+import cubinet
+from conftest import AXPY
+
+SOURCE = cubinet.SourceProgram(AXPY, kernels=("axpy<float>",))
+
+
+@pytest.fixture
+def kernel_of_a_damaged_home(make_runtime, tmp_path):
+    """A kernel whose stored build is damaged, so that the next request for it logs lines."""
+    make_runtime(home=tmp_path / "home").kernel(SOURCE).image("sm_90a")
+    builds = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    assert builds
+    for path in builds:
+        path.chmod(0o600)
+        path.write_bytes(path.read_bytes()[:-8] + b"damaged!")
+    return make_runtime(home=tmp_path / "home").kernel(SOURCE)
+
+
+@pytest.fixture
+def handled():
+    """Adds a handler to the logger `cubinet` that takes every line."""
+    logger = logging.getLogger("cubinet")
+    level, added = logger.level, []
+
+    def add(handle):
+        handler = logging.Handler()
+        handler.handle = handle
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(handler)
+        added.append(handler)
+
+    yield add
+    logger.setLevel(level)
+    for handler in added:
+        logger.removeHandler(handler)
+
+
+def test_lines_of_a_call_arrive_before_its_result(kernel_of_a_damaged_home, handled):
+    records = []
+    handled(records.append)
+    kernel_of_a_damaged_home.image("sm_90a")
+    assert records
+    assert {record.name for record in records} == {"cubinet"}
+    assert {record.levelno for record in records} <= {logging.INFO, logging.WARNING, logging.ERROR}
+    assert any("digest" in record.getMessage() or "damaged" in record.getMessage() for record in records)
+
+
+def test_lines_with_percent_signs_are_not_formatted(handled):
+    from cubinet.logs import emit
+
+    records = []
+    handled(records.append)
+    emit(2, "100% of %s")
+    assert records[0].getMessage() == "100% of %s"
+
+
+def test_a_raising_handler_harms_nothing(kernel_of_a_damaged_home, handled, monkeypatch):
+    def fail(record):
+        raise RuntimeError("a broken handler")
+
+    unraisable = []
+    monkeypatch.setattr("sys.unraisablehook", unraisable.append)
+    handled(fail)
+    assert kernel_of_a_damaged_home.image("sm_90a").startswith(b"\x7fELF")
+    assert unraisable
+    assert all(isinstance(each.exc_value, RuntimeError) for each in unraisable)
+
+
+def test_a_raising_handler_does_not_replace_an_error(kernel_of_a_damaged_home, handled, monkeypatch):
+    def fail(record):
+        raise RuntimeError("a broken handler")
+
+    monkeypatch.setattr("sys.unraisablehook", lambda each: None)
+    handled(fail)
+    with pytest.raises(cubinet.InvalidArgument):
+        kernel_of_a_damaged_home.image("no target")
+
+
+def test_a_handler_may_call_the_library(kernel_of_a_damaged_home, runtime, handled):
+    counts = []
+    handled(lambda record: counts.append(runtime.counters().compiled))
+    kernel_of_a_damaged_home.image("sm_90a")
+    assert counts
+
+
+def test_lines_of_a_thread_arrive(kernel_of_a_damaged_home, handled):
+    records = []
+    handled(records.append)
+    thread = threading.Thread(target=lambda: kernel_of_a_damaged_home.image("sm_90a"))
+    thread.start()
+    thread.join()
+    assert records
