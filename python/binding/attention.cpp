@@ -4,7 +4,7 @@
 #include "element_types.hpp"
 #include "errors.hpp"
 #include "fast_method.hpp"
-#include "handle.hpp"
+#include "handle_methods.hpp"
 #include "runtime.hpp"
 #include "stream.hpp"
 #include "text.hpp"
@@ -159,35 +159,74 @@ void run_merge(const PyMerge& self, PyObject* names, PyObject* const* values) {
   });
 }
 
+// The first line of each documentation is what inspect.signature() reads.
 PyMethodDef run_method = fast_method<PyAttention, run>(
     "run",
-    "run(*, q, k, v, o, page_table, kv_lengths, workspace=None, stream=None, **others)\n\n"
-    "Launches the plan's kernels on the stream. Allocates nothing and does not wait.");
+    "run($self, /, *, q=None, k, v=None, o=None, page_table, kv_lengths, lse=None, sinks=None, mask=None, "
+    "q_offsets=None, softmax_scale=None, output_scale=None, new_q=None, new_k=None, new_v=None, "
+    "positions=None, "
+    "cos_sin=None, q_scale=None, k_scale=None, v_scale=None, scratch=None, counters=None, workspace=None, "
+    "stream=None)\n--\n\n"
+    "Launches the plan's kernels on the stream. Allocates nothing and does not wait, so it may be\n"
+    "captured in a CUDA graph and replayed with any lengths up to kv_len.\n\n"
+    "q             [batch, q_len, heads_q, head_dim_qk]\n"
+    "k, v          [pages, page_size, heads_kv, head_dim], or [pages, heads_kv, page_size, head_dim] (hnd)\n"
+    "o             [batch, q_len, heads_q, head_dim_v], written\n"
+    "page_table    [batch, at least ceil(kv_len / page_size)], int32\n"
+    "kv_lengths    [batch], int32\n"
+    "lse           [batch, q_len, heads_q], fp32, natural logarithm, written\n"
+    "sinks         [heads_q], fp32\n"
+    "mask          [batch, q_len, ceil(q_len / 32)], 32-bit words\n"
+    "q_offsets     [batch + 1], int32; q, o and the new rows are then [tokens, heads, head_dim]\n"
+    "new_q, new_k, new_v    [batch, q_len, heads, head_dim]\n"
+    "positions     [batch, q_len], int32;  cos_sin  [positions, rope_dim], fp32\n"
+    "*_scale       one fp32\n\n"
+    "With q_len 1 this dimension may be left out. q, k, v, o and the new rows may be strided views whose\n"
+    "last dimension is contiguous. A workspace, or scratch and counters, is required. `stream` is a\n"
+    "stream of PyTorch, CuPy or cuda.core, or a CUstream as an int; None means the current stream of the\n"
+    "tensors' library. Raises InvalidArgument, which names the tensor, before any launch.");
 PyMethodDef check_method = fast_method<PyAttention, check>(
-    "check", "check(**tensors)\n\nMakes the checks of run(), and asks the driver where each tensor is.");
+    "check",
+    "check($self, /, **tensors)\n--\n\n"
+    "Makes the checks of run(), and asks the driver whether every tensor is in the device's memory.");
 PyMethodDef merge_method = fast_method<PyMerge, run_merge>(
     "run",
-    "run(*, first_o, first_lse, second_o, second_lse, o, lse=None, tokens=None, stream=None)\n\n"
-    "Launches the kernel on the stream. Allocates nothing and does not wait.");
+    "run($self, /, *, first_o, first_lse, second_o, second_lse, o, lse=None, tokens=None, "
+    "stream=None)\n--\n\n"
+    "Launches the kernel on the stream. Allocates nothing and does not wait.\n\n"
+    "O is [tokens, heads, head_dim], log-sum-exps are [tokens, heads], fp32. `o` and `lse` are written,\n"
+    "and may be those of one part. `tokens` is the number of tokens that are merged; None: all.");
 
 }  // namespace
 
 void add_attention(nb::module_& module) {
-  const auto attention = nb::class_<PyAttention>(module, "Attention")
-                             .def_prop_ro("info", info)
-                             .def("workspace", make_workspace)
-                             .def("close", [](PyAttention& self) { self.handle.reset(); })
-                             .def_prop_ro("closed", [](const PyAttention& self) { return !self.handle; })
-                             .def_ro("device", &PyAttention::device);
+  auto attention = nb::class_<PyAttention>(
+      module, "Attention",
+      "A plan whose kernels are loaded on one device. Runtime.attention() makes it. Keep it as long as\n"
+      "a CUDA graph with its runs is used. Thread-safe.");
+  attention
+      .def_prop_ro(
+          "info", info, nb::sig("def info(self) -> dict[str, typing.Any]"),
+          "backend, kernel (of the main step), steps (kernels that a run launches), and the bytes of\n"
+          "a workspace: scratch_bytes, counter_bytes, workspace_alignment.")
+      .def("workspace", make_workspace,
+           "Allocates scratch memory of runs on one stream, and zeroes its counters. Waits for the legacy\n"
+           "default stream; must not be called during a capture. Two runs that may overlap need two.")
+      .def_ro("device", &PyAttention::device);
+  add_handle_methods<PyAttention>(attention, "Attention");
   add_method(attention, run_method);
   add_method(attention, check_method);
-  nb::class_<PyWorkspace>(module, "Workspace")
-      .def("close", [](PyWorkspace& self) { self.handle.reset(); })
-      .def_prop_ro("closed", [](const PyWorkspace& self) { return !self.handle; });
-  const auto merge = nb::class_<PyMerge>(module, "Merge")
-                         .def("close", [](PyMerge& self) { self.handle.reset(); })
-                         .def_prop_ro("closed", [](const PyMerge& self) { return !self.handle; })
-                         .def_ro("device", &PyMerge::device);
+  auto workspace = nb::class_<PyWorkspace>(
+      module, "Workspace",
+      "Scratch memory of runs on one stream. Attention.workspace() makes it. Close it after its last\n"
+      "run, and the last launch of a graph with one, has finished.");
+  add_handle_methods<PyWorkspace>(workspace, "Workspace");
+  auto merge = nb::class_<PyMerge>(
+      module, "Merge",
+      "The kernel that merges two partial attention results, loaded on one device. Runtime.merge() makes\n"
+      "it. Thread-safe.");
+  merge.def_ro("device", &PyMerge::device);
+  add_handle_methods<PyMerge>(merge, "Merge");
   add_method(merge, merge_method);
   module.def("attention_plan", plan, nb::arg("runtime"), nb::arg("problem"), nb::arg("options"),
              nb::arg("device"), nb::arg("sm_count"));

@@ -143,10 +143,7 @@ void add_function(nb::module_& module) {
           .def_prop_ro(
               "device", [](const PyFunction& self) { return self.parameters.device; },
               "The ordinal of the device.");
-  const nb::object method =
-      nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &launch_method));
-  if (!method.is_valid()) throw nb::python_error();
-  nb::setattr(type, "launch", method);
+  add_method(type, launch_method);
 }
 
 }  // namespace cubinet_python

@@ -39,6 +39,13 @@ nb::dict counters(const PyRuntime& self) {
   return result;
 }
 
+std::string stores(const PyRuntime& self) {
+  cubinet_text* json = nullptr;
+  const Handle<cubinet_runtime> runtime = self.state->open();
+  call([&](cubinet_error** error) { return cubinet_runtime_stores(runtime.get(), &json, error); });
+  return take_text(json);
+}
+
 }  // namespace
 
 void add_runtime(nb::module_& module) {
@@ -46,7 +53,8 @@ void add_runtime(nb::module_& module) {
       .def("__init__", create, nb::arg("variables"), nb::arg("options"))
       .def("close", [](PyRuntime& self) { self.state->handle.reset(); })
       .def_prop_ro("closed", [](const PyRuntime& self) { return !self.state->handle; })
-      .def("counters", counters);
+      .def("counters", counters)
+      .def("stores", stores);
 }
 
 }  // namespace cubinet_python

@@ -239,7 +239,8 @@ TensorRoles::Call TensorRoles::read(PyObject* names, PyObject* const* values, vo
     Tensor tensor;
     if (!read_tensor(values[i], tensor))
       refuse_tensor(role, "is no tensor", "pass a tensor on device " + std::to_string(device_));
-    write(role, tensor, *reinterpret_cast<cubinet_tensor*>(static_cast<char*>(structure) + role.offset));
+    write(role, tensor,
+          *static_cast<cubinet_tensor*>(static_cast<void*>(static_cast<char*>(structure) + role.offset)));
     if (call.exchange == nullptr) call.exchange = tensor.exchange;
     if (found == &roles_.front() && tensor.dimensions > 0) call.first_extent = tensor.shape[0];
     given |= std::uint64_t{1} << (found - roles_.data());

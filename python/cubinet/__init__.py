@@ -12,7 +12,8 @@ docs/python.md describes the package.
 """
 
 from cubinet import _startup  # noqa: F401  refuses interpreters that the library does not support
-from cubinet._core import Function
+from cubinet._core import Attention, Function, Merge, Workspace
+from cubinet.attention import AttentionProblem, PlanOptions
 from cubinet.configuration import Bundle, Configuration, Home
 from cubinet.errors import (
     Busy,
@@ -35,6 +36,8 @@ from cubinet.runtime import Counters, Runtime
 __version__ = "0.1.0"
 
 __all__ = [
+    "Attention",
+    "AttentionProblem",
     "Bundle",
     "Busy",
     "CompileFailed",
@@ -49,7 +52,9 @@ __all__ = [
     "InvalidArgument",
     "IoError",
     "Kernel",
+    "Merge",
     "NotFound",
+    "PlanOptions",
     "Progress",
     "Runtime",
     "SourceProgram",
@@ -57,5 +62,6 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Untrusted",
+    "Workspace",
     "prebuild",
 ]
