@@ -70,7 +70,7 @@ def main():
             import flashinfer
 
             wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
-                torch.empty(128 << 20, dtype=torch.uint8, device="cuda"), "NHD", use_tensor_cores=True)
+                torch.empty(128 << 20, dtype=torch.uint8, device="cuda"), "NHD")
             indptr = torch.arange(BATCH + 1, dtype=torch.int32, device="cuda") * (KV_LEN // PAGE)
             last = torch.full((BATCH,), PAGE, dtype=torch.int32, device="cuda")
             wrapper.plan(indptr, table.view(-1), last, HEADS_Q, HEADS_KV, DIM, PAGE, q_data_type=torch.bfloat16,
