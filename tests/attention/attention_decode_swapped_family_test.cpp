@@ -97,7 +97,7 @@ TEST_CASE("What a block looks up and masks takes the registers of one block more
   const auto blocks = [&] {
     return plan(request(problem), kAttentionDecodeSwapped).blocks_per_multiprocessor;
   };
-  for (const std::uint32_t page_size : {128U, 64U, 32U, 16U, 8U}) {
+  for (const std::uint32_t page_size : {256U, 128U, 64U, 32U, 16U, 8U}) {
     problem.tokens_per_page = page_size;
     CHECK(blocks() == (page_size >= 64 ? 3 : 2));
   }

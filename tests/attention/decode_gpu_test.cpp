@@ -21,7 +21,7 @@ TEST_CASE("Decode attention agrees with float64 for every head dim and page size
   const auto gpu = Gpu::open();
   if (!gpu) return;
   for (const std::uint32_t head_dim : {64U, 128U, 256U}) {
-    for (const std::uint32_t page_size : {8U, 16U, 32U, 64U, 128U}) {
+    for (const std::uint32_t page_size : {8U, 16U, 32U, 64U, 128U, 256U}) {
       for (const std::uint32_t splits : {1U, 3U})
         check_against_reference(*gpu, many_borders(head_dim, page_size), splits);
     }

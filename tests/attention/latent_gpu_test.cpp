@@ -32,9 +32,9 @@ TEST_CASE("Warpgroups compute latent attention as float64 does, of every number 
   if (!gpu) return;
   for (const std::uint32_t heads : {16U, 24U, 32U, 64U, 100U, 128U})
     check_latent(*gpu, latent_tiles(heads));
-  for (const std::uint32_t page_size : {8U, 16U, 32U, 128U})
+  for (const std::uint32_t page_size : {8U, 16U, 32U, 128U, 256U})
     check_latent(*gpu, latent_tiles(24, page_size));
-  for (const std::uint32_t page_size : {8U, 128U})
+  for (const std::uint32_t page_size : {8U, 128U, 256U})
     check_latent(*gpu, latent_tiles(100, page_size));
 }
 

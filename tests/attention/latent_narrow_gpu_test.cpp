@@ -30,7 +30,7 @@ void check_narrow(const Gpu& gpu, const AttentionProblem& problem) {
 TEST_CASE("Few rows of latent attention are computed as float64 does, of every page size and type") {
   const auto gpu = hopper();
   if (!gpu) return;
-  for (const std::uint32_t page_size : {8U, 16U, 32U, 64U, 128U})
+  for (const std::uint32_t page_size : {8U, 16U, 32U, 64U, 128U, 256U})
     check_narrow(*gpu,
                  few_rows(16, page_size, DataType::bf16, page_size == 16 ? DataType::e4m3 : DataType::bf16));
   check_narrow(*gpu, few_rows(7, 64, DataType::fp16, DataType::fp16));

@@ -121,7 +121,8 @@ std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Ca
   const AttentionPlan plan = ok(plan_attention(problem, facts_of(gpu), {}, backends, tried.options));
   family = plan.row.implementation;
   const BoundAttention attention = ok(BoundAttention::bind(*gpu.runtime, plan, 0));
-  const AttentionInputs inputs = ok(make_attention_inputs(problem, tried.lengths, tried.seed, threads));
+  AttentionInputs inputs = ok(make_attention_inputs(problem, tried.lengths, tried.seed, threads));
+  pad_page_table(problem, inputs);
   const TensorBuffers buffers = upload(gpu, attention, inputs);
   const Stream stream = ok(Stream::create(gpu.device));
   std::vector<Outputs> runs;

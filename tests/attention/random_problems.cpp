@@ -48,7 +48,7 @@ AttentionProblem random_kind(Dice& dice) {
   kind.head_dim_v = head_dim == 576 ? 512 : head_dim;
   // The head dims of Q and K may differ from that of V.
   if (head_dim <= 256 && dice.one_of(8)) kind.head_dim_v = dice.pick({64U, 128U, 256U});
-  kind.tokens_per_page = dice.pick({8U, 16U, 32U, 64U, 64U, 128U});
+  kind.tokens_per_page = dice.pick({8U, 16U, 32U, 64U, 64U, 128U, 256U});
   const bool latent = kind.is_mla_generation();
   kind.mask = dice.pick({AttentionMask::causal, AttentionMask::causal, AttentionMask::dense});
   // The mix limits problems that latent attention on Hopper leaves to the portable kernel.

@@ -64,7 +64,7 @@ TEST_CASE(
       check_tile(*gpu, rows_of(64, head_dim), tile);
       check_tile(*gpu, rows_of(96, head_dim, 16), tile);
     }
-    for (const std::uint32_t page_size : {8U, 32U, 128U})
+    for (const std::uint32_t page_size : {8U, 32U, 128U, 256U})
       check_tile(*gpu, rows_of(32, head_dim, page_size), 32);
   }
   for (const auto& [q, o] : {std::pair{DataType::fp16, DataType::fp16},

@@ -36,7 +36,7 @@ TEST_CASE("Warpgroups agree with float64 for every head dim, page size and type,
       if (type == DataType::fp16) problem.data_type_q = problem.data_type_o = type;
       check_warpgroups(*gpu, problem);
     }
-    for (const std::uint32_t page_size : {8U, 16U, 32U, 128U}) {
+    for (const std::uint32_t page_size : {8U, 16U, 32U, 128U, 256U}) {
       AttentionProblem problem = full_tile(128, page_size);
       problem.data_type_k = problem.data_type_v = type;
       if (type == DataType::fp16) problem.data_type_q = problem.data_type_o = type;

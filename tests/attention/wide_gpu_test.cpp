@@ -32,7 +32,7 @@ TEST_CASE("Latent attention agrees with float64 for every number of heads and pa
     for (const std::uint32_t splits : {1U, 3U})
       check_against_reference(*gpu, latent_borders(heads), splits);
   }
-  for (const std::uint32_t page_size : {8U, 16U, 32U, 128U})
+  for (const std::uint32_t page_size : {8U, 16U, 32U, 128U, 256U})
     check_against_reference(*gpu, latent_borders(16, page_size));
 }
 
