@@ -190,6 +190,10 @@ class Runtime {
   // build that function() would choose for a device of this capability. The list is complete: a
   // store that fails is an error, except for a server that does not answer.
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
+  // Returns a number that grows when a build or a measurement is added to or removed from one of the
+  // stores through their objects in this process: rows() may then differ. Changes by other processes
+  // and of servers do not count. Does not block and reads no file.
+  virtual std::uint64_t store_changes() const = 0;
   // Returns whether function() would use this build now. A local build is stale if its sources,
   // headers, options or compiler have changed. A build is foreign if its interface version differs
   // from that of its template. Neither is ever used. Sets only `record`, `status` and `verdict`,
