@@ -10,7 +10,8 @@ constexpr std::size_t kMostPlanners = 16;
 }  // namespace
 
 Result<PlannerCache::Found> PlannerCache::find(const DeviceFacts& device, std::string_view device_name) {
-  // In a forked child a thread that does not exist may hold the mutex. Reading rows is an error there.
+  // In a forked child a thread that does not exist may hold the mutex. Reading rows is an error
+  // there.
   const bool usable = fork_guard_.in_original_process();
   Key key{device.capability, device.sm_count, device.maximum_shared_bytes, std::string(device_name)};
   // Read before the rows, so that a change meanwhile leads to another reading.

@@ -100,7 +100,7 @@ TEST_CASE("without a compiler a family plans with the kernels of which builds ex
   CHECK(test::holds(refusal_of(family, request), "none may be compiled"));
 }
 
-TEST_CASE("an existing build within 1.1 of the best is taken instead of compiling the best") {
+TEST_CASE("an existing build nearly as fast as the best is taken instead of compiling the best") {
   FakeFamily family;
   const KernelSpec other = family.kernel(kPlanned, 5);
   PlanRequest request = planned_request({built(other)});

@@ -92,8 +92,7 @@ TEST_CASE_FIXTURE(CachedPlanners, "threads find planners while the stores change
   CHECK(planned == 40);
 }
 
-TEST_CASE_FIXTURE(CachedPlanners,
-                  "a forked child is told that the Runtime is its parent's, not a kept planner") {
+TEST_CASE_FIXTURE(CachedPlanners, "a forked child gets an error and no planner of its parent") {
   PlannerCache cache(*runtime);
   ok(cache.find(kDevice, ""));
   const pid_t child = fork();

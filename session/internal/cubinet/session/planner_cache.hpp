@@ -26,8 +26,9 @@ class PlannerCache {
     std::shared_ptr<const AttentionPlanner> planner;
     bool fresh = false;  // if true, this call has read the rows
   };
-  // Returns the device's planner. Blocks on files and servers only if its rows must be read. Threads
-  // that need rows at the same time each read them. Returns the errors of AttentionPlanner::create.
+  // Returns the device's planner. Blocks on files and servers only if its rows must be read.
+  // Threads that need rows at the same time each read them. Returns the errors of
+  // AttentionPlanner::create.
   Result<Found> find(const DeviceFacts& device, std::string_view device_name);
   // Drops all planners, for example after another process has removed a build that one named.
   void forget();
