@@ -32,6 +32,7 @@ CubinSource::RequestedBuild CubinSource::requested_build(const CachedKernel& ker
   build_request.targets = std::move(targets);
   if (kernel.request() == nullptr) return requested_build;
   build_request.interface_version = kernel.request()->kernel_template()->interface_version();
+  build_request.template_text = kernel.request()->kernel_template()->text_digest();
   const auto compiler = environment_.compiler();
   if (!compiler) return requested_build;
   build_request.compiler = (*compiler)->identity();

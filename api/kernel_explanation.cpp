@@ -110,6 +110,7 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
     build.status = judgement.status;
     build.wanted_target = judgement.wanted_target;
     build.usable = judgement.usable();
+    build.own_text = judgement.own_text;
     build.verdict = judgement.wanted_target
                         ? cubinet::explain(candidate, build_request, build.record->compiler)
                         : verdict_on(*build.record, device, targets_);

@@ -186,6 +186,13 @@ TuningTable Library::tuning() {
   return all;
 }
 
+std::uint64_t Library::changes() const {
+  std::uint64_t all = 0;
+  for (const RowTable* table : tables_)
+    if (table != nullptr) all += table->changes();
+  return all;
+}
+
 bool Library::is_in_read_only_store(const KernelBuilds& builds, const CubinRecord& record) const {
   for (std::size_t i = 0; i < builds.records.size(); ++i) {
     const CubinRecord& there = *builds.records[i];

@@ -55,6 +55,8 @@ class Library {
   // Returns one entry for each store, in their order. It is empty for a store without a row table.
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();
   TuningTable tuning();  // merged from all stores
+  // Returns the sum of RowTable::changes() of the stores.
+  std::uint64_t changes() const;
 
   // A cache's build that equals the current build.
   struct CachedBuild {

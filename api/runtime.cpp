@@ -103,6 +103,7 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     return DeviceRowReader(library_, kernels_, source_).rows(device);
   }
+  std::uint64_t store_changes() const override { return library_.changes(); }
   Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) override {
     CUBINET_TRY(check_process());
     return DeviceRowReader(library_, kernels_, source_).build_status(std::move(record));

@@ -69,6 +69,22 @@ std::optional<std::uint32_t> PlanRequest::occupancy_of(const KernelRequest& kern
   return std::nullopt;
 }
 
+std::string_view to_string(KernelChoice choice) {
+  switch (choice) {
+    case KernelChoice::backend_rules:
+      return "chosen by the rules of the backend";
+    case KernelChoice::best:
+      return "the best kernel by the rules and the cost model";
+    case KernelChoice::existing_near_best:
+      return "existing build within 1.1 of the best";
+    case KernelChoice::existing_only:
+      return "the fastest existing build, because none may be compiled";
+    case KernelChoice::named:
+      return "named by the request or a measurement";
+  }
+  return "unknown";
+}
+
 std::string_view AttentionPlan::backend_name() const {
   return backend->name();
 }

@@ -96,6 +96,7 @@ constexpr Option kOptions[] = {
        options.bundles.push_back({std::move(value)});
        return {};
      }},
+    {"builtin_bundle", keep<&SessionOptions::builtin_bundle>},
     {"mirror", add_mirror},
     {"cache",
      [](SessionOptions& options, std::string value) -> Result<void> {

@@ -82,6 +82,8 @@ constexpr Term kTerms[] = {
     {"ServerAccess::password", "--password-file"},
     {"ServerAccess::token", "the login of docker"},
     {"ServerAccess::user", "--user"},
+    {"SessionOptions::builtin_bundle", "CUBINET_BUILTIN_BUNDLE"},
+    {"SessionOptions::bundles", "--bundle"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
     {"SessionOptions::site_homes", "--site-home or CUBINET_SITE_HOMES"},
     {"SourceProgram::globals", "--global"},

@@ -318,6 +318,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* l
   record.digest = sha256(image);
   record.size = image.size();
   record.interface_version = kernel_template.interface_version();
+  record.template_text = kernel_template.text_digest();
   for (const std::string& flag : code_flags(request))
     record.options += (record.options.empty() ? "" : " ") + flag;
   if (request.kind == ImageKind::cubin) {

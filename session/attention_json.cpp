@@ -120,6 +120,7 @@ nlohmann::json describe(const AttentionPlan& plan) {
                              {"launchable", plan.launchable()},
                              {"not_launchable", nullptr},
                              {"specification", nullptr},
+                             {"choice", to_string(plan.choice)},
                              {"estimated_microseconds", nullptr}};
   if (!plan.launchable()) document["not_launchable"] = plan.not_launchable;
   const auto* spec = std::get_if<KernelSpec>(&main.kernel);

@@ -77,6 +77,7 @@ SessionOptions session_options_from(const EnvironmentVariables& environment) {
   options.home = home_from(environment).folder;
   for_each_folder(environment.find("CUBINET_SITE_HOMES").value_or(""),
                   [&](std::string folder) { options.site_homes.push_back(std::move(folder)); });
+  options.builtin_bundle = environment.find("CUBINET_BUILTIN_BUNDLE").value_or("");
   const auto runtime_folder = environment.find("XDG_RUNTIME_DIR");
   if (runtime_folder && runtime_folder->front() == '/') options.index_folder = *runtime_folder + "/cubinet";
   const auto cuda_home = environment.find("CUDA_HOME"), cuda_path = environment.find("CUDA_PATH");

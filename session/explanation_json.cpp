@@ -14,6 +14,7 @@ nlohmann::json build_json(const ExplainedBuild& build) {
   described["source"] = to_string(build.source);
   described["place"] = build.place;
   described["usable"] = build.usable;
+  described["own_text"] = build.own_text;
   described["verdict"] = build.verdict;
   return described;
 }

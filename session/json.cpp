@@ -56,6 +56,9 @@ nlohmann::json describe(const CubinRecord& record) {
   described["sha256"] = record.digest.to_hex();
   described["bytes"] = record.size;
   described["interface_version"] = record.interface_version;
+  described["template_text"] = record.template_text == Sha256Digest{}
+                                   ? nlohmann::json(nullptr)
+                                   : nlohmann::json(record.template_text.to_hex());
   described["origin"] = to_string(record.origin);
   if (record.origin == CubinOrigin::bundle) described["bundle_version"] = record.version;
   if (record.origin == CubinOrigin::imported) described["import"] = record.version;
@@ -77,6 +80,7 @@ nlohmann::json describe_fully(const CubinRecord& record) {
 }
 
 nlohmann::json describe(const TrustReport& report) {
+  if (!report.policy && report.builtin) return {{"builtin", true}};
   if (!report.policy) return nullptr;
   nlohmann::json signers = nlohmann::json::array();
   for (const Signer& signer : report.signers) {
@@ -85,7 +89,16 @@ nlohmann::json describe(const TrustReport& report) {
   }
   return {{"policy", report.policy->origin},
           {"threshold", report.policy->threshold},
-          {"signers", std::move(signers)}};
+          {"signers", std::move(signers)},
+          {"builtin", report.builtin}};
+}
+
+nlohmann::json describe(const BuiltinReport& report) {
+  return {{"root", report.root ? nlohmann::json(report.root->to_hex()) : nlohmann::json(nullptr)},
+          {"file", report.file.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.file)},
+          {"used", report.bundle != nullptr},
+          {"refused", report.refused},
+          {"records", report.bundle != nullptr ? report.bundle->root().records : 0}};
 }
 
 nlohmann::json describe(const std::vector<ImportReport::Outranked>& outranked) {

@@ -148,12 +148,19 @@ Result<std::shared_ptr<Bundle>> open_bundle_file(const SessionOptions& options, 
   return Bundle::open(path, posix_file_system(), options.log, std::move(policy));
 }
 
-Result<OpenedStores> open_stores(const SessionOptions& options) {
+Result<OpenedStores> open_stores(const SessionOptions& options,
+                                 const std::optional<Sha256Digest>& builtin_root) {
   OpenedStores opened;
   CUBINET_TRY_ASSIGN(opened.home, open_first_home(options));
   if (opened.home != nullptr) opened.stores.push_back(opened.home);
   for (const std::string& site_home : options.site_homes) {
     CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_site_home(options, site_home));
+  }
+  // Among equal builds the earlier store is read, and this file is on the machine. Bundles that the
+  // user names precede it by a higher version.
+  if (!options.builtin_bundle.empty()) {
+    CUBINET_TRY_ASSIGN(auto builtin, open_builtin_bundle(options, builtin_root));
+    if (builtin != nullptr) opened.stores.push_back(std::move(builtin));
   }
   for (const BundlePlace& place : options.bundles) {
     CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_place(options, place, opened.home));

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/attention/planner.hpp>
 #include <cubinet/session.hpp>
 #include <cubinet/session/open_stores.hpp>
+#include <cubinet/session/planner_cache.hpp>
 #include <cubinet/session/template_files.hpp>
 
 namespace cubinet {
+
+Session::Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime)
+    : options_(std::move(options)),
+      home_(std::move(home)),
+      runtime_(std::move(runtime)),
+      planners_(std::make_shared<PlannerCache>(*runtime_)) {}
 
 Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, load_catalog(*posix_file_system(), options.template_files));
@@ -22,18 +28,26 @@ Result<BoundAttention> Session::attention(const AttentionProblem& problem,
                                           const std::shared_ptr<const Device>& device,
                                           PlanOptions options) const {
   const DeviceProperties& properties = device->properties();
-  CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
-                     plan(problem, DeviceFacts::of(properties), std::move(options), properties.name));
-  if (!resolution.plan) return resolution.error();
-  return BoundAttention::bind(*runtime_, *resolution.plan, properties.ordinal);
+  const DeviceFacts facts = DeviceFacts::of(properties);
+  if (options.targets == TargetPolicy{}) options.targets = options_.targets;
+  const auto bind = [&](const AttentionPlanner& planner) -> Result<BoundAttention> {
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, planner.plan(problem, options));
+    return BoundAttention::bind(*runtime_, plan, properties.ordinal);
+  };
+  CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(facts, properties.name));
+  auto bound = bind(*known.planner);
+  if (bound || known.fresh) return bound;
+  // The plan may name a build that another process has removed.
+  planners_->forget();
+  CUBINET_TRY_ASSIGN(const PlannerCache::Found fresh, planners_->find(facts, properties.name));
+  return bind(*fresh.planner);
 }
 
 Result<AttentionResolution> Session::plan(const AttentionProblem& problem, const DeviceFacts& device,
                                           PlanOptions options, std::string_view device_name) const {
-  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
-                     AttentionPlanner::create(*runtime_, device, device_name));
+  CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(device, device_name));
   if (options.targets == TargetPolicy{}) options.targets = options_.targets;
-  return planner.resolve(problem, std::move(options));
+  return known.planner->resolve(problem, std::move(options));
 }
 
 }  // namespace cubinet

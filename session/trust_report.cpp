@@ -20,7 +20,7 @@ std::string comment_of(const Signer& signer) {
 }  // namespace
 
 TrustReport TrustReport::of(const Bundle& bundle) {
-  return {bundle.policy(), bundle.signers()};
+  return {bundle.policy(), bundle.signers(), bundle.description().place == kBuiltinPlace};
 }
 
 std::optional<TrustReport> trust_of(const std::shared_ptr<Store>& store) {
@@ -30,6 +30,8 @@ std::optional<TrustReport> trust_of(const std::shared_ptr<Store>& store) {
 }
 
 std::string to_text(const TrustReport& report) {
+  if (!report.policy && report.builtin)
+    return "the bundle of this library, which holds the digest of its root";
   if (!report.policy) return "no policy: nothing says who made it";
   const std::string origin = printable(report.policy->origin);
   if (report.signers.empty()) return fmt::format("not signed, which {} allows", origin);

@@ -70,6 +70,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.size, reader.u64());
   if (record.size > kMaximumImageBytes) return kRecordFormat.damaged("is of an image of more than 64 MiB");
   CUBINET_TRY_ASSIGN(record.interface_version, reader.u32());
+  CUBINET_TRY_ASSIGN(record.template_text, read_digest(reader));
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
   if (kind > static_cast<std::uint8_t>(ImageKind::cache_entry)) {
     return kRecordFormat.damaged("holds an unknown kind of image");
@@ -159,6 +160,7 @@ Bytes encode_record(const CubinRecord& record) {
   writer.raw(record.digest.bytes);
   writer.u64(record.size);
   writer.u32(record.interface_version);
+  writer.raw(record.template_text.bytes);
   writer.u8(static_cast<std::uint8_t>(record.kind));
   writer.u8(static_cast<std::uint8_t>(record.origin));
   writer.u64(record.version);

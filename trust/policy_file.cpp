@@ -68,6 +68,7 @@ Result<TrustPolicy> PolicyReader::read(JsonObject& object) const {
 // Returns an error if a location is not in its canonical form, because no requested location would
 // ever equal it.
 Result<void> check_place(const JsonObject& line, const std::string& place) {
+  if (place == kBuiltinPlace) return {};
   if (!is_url(place)) {
     if (!place.starts_with('/')) return line.error_at("place", "'place' is neither absolute nor a URL");
     if (std::filesystem::path(place).lexically_normal().string() == place) return {};

@@ -110,6 +110,10 @@ Result<std::optional<TrustPolicy>> find_trust_policy(const std::string& place, c
   }
   const std::string seen = home.empty() ? "" : versions_seen_path(home).string();
   CUBINET_TRY_ASSIGN(const PolicyFile file, parse_policy(as_text(*text), path.string(), home_keys, seen));
+  if (place == kBuiltinPlace) {
+    const TrustPolicy* named = file.find(place);
+    return named != nullptr ? std::optional<TrustPolicy>(*named) : std::nullopt;
+  }
   CUBINET_TRY_ASSIGN(const PlaceNames names, names_of_place(place));
   return policy_for(file, names);
 }

@@ -40,23 +40,57 @@ class FamilyPlanner {
     if (!common) return common.error().message;
     FamilyKernels kernels;
     if (!request_.options.may_compile) {
-      CUBINET_TRY_ASSIGN(const auto wanted, declared_row(template_, *common));
-      kernels.of_family = existing_kernels(wanted);
+      CUBINET_TRY_ASSIGN(kernels, existing_only(*common));
       if (kernels.of_family->empty())
         return "no kernel of " + template_.name() + " for this problem exists here, and none may be compiled";
-      kernels.may_use = [this](const KernelSpec& spec) { return exists(spec); };
     }
     if (const auto& named = request_.options.kernel) {
       if (std::string reason = restrict_to(*named, kernels); !reason.empty()) return reason;
     }
     const auto made = family_.plan(request_, kernels);
     if (!made) return made.error().message;
-    if (request_.options.kernel && *request_.options.kernel != made->steps.front().kernel)
-      return request_.options.kernel->to_string() + " is not for this problem";
-    return finish(*made);
+    if (request_.options.kernel) {
+      if (*request_.options.kernel != made->steps.front().kernel)
+        return request_.options.kernel->to_string() + " is not for this problem";
+      return finish(*made, KernelChoice::named);
+    }
+    if (!request_.options.may_compile) return finish(*made, KernelChoice::existing_only);
+    if (!may_replace(*made)) return finish(*made, KernelChoice::best);
+    CUBINET_TRY_ASSIGN(const auto existing, existing_instead_of(*made, *common));
+    return existing ? finish(*existing, KernelChoice::existing_near_best) : finish(*made, KernelChoice::best);
   }
 
  private:
+  // Returns the kernels that need no compilation.
+  Result<FamilyKernels> existing_only(const KernelSpec& common) const {
+    CUBINET_TRY_ASSIGN(const auto wanted, declared_row(template_, common));
+    FamilyKernels kernels;
+    kernels.of_family = existing_kernels(wanted);
+    kernels.may_use = [this](const KernelSpec& spec) { return exists(spec); };
+    return kernels;
+  }
+
+  // Returns whether existing builds may replace the best plan. Splits of a fixed length promise the
+  // same bits in every batch, so their tile must not depend on the builds that exist.
+  bool may_replace(const FamilyPlan& best) const {
+    if (request_.options.assumes_all_kernels || request_.options.split_tokens) return false;
+    if (request_.kernels.of(template_.name()).numbers().empty()) return false;
+    return !std::all_of(best.steps.begin(), best.steps.end(),
+                        [this](const FamilyStep& step) { return exists(step.kernel); });
+  }
+
+  // Returns the fastest plan over existing builds, or nullopt if the best plan is faster by more
+  // than kExistingBuildFactor.
+  Result<std::optional<FamilyPlan>> existing_instead_of(const FamilyPlan& best,
+                                                        const KernelSpec& common) const {
+    CUBINET_TRY_ASSIGN(const FamilyKernels kernels, existing_only(common));
+    if (kernels.of_family->empty()) return std::optional<FamilyPlan>();
+    auto existing = family_.plan(request_, kernels);
+    if (!existing || existing->cost.time > kExistingBuildFactor * best.cost.time)
+      return std::optional<FamilyPlan>();
+    return std::optional(*std::move(existing));
+  }
+
   // Returns whether a build of a kernel of any template exists.
   bool exists(const KernelSpec& spec) const {
     const auto kernel_template = catalog_.find(spec.name);
@@ -144,7 +178,7 @@ class FamilyPlanner {
     return step;
   }
 
-  Result<FamilyAnswer> finish(const FamilyPlan& made) const {
+  Result<FamilyAnswer> finish(const FamilyPlan& made, KernelChoice choice) const {
     const KernelSpec& kernel = made.steps.front().kernel;
     const auto spec = template_.resolve(kernel);
     if (!spec) return spec.error().message;
@@ -167,7 +201,8 @@ class FamilyPlanner {
     plan.workspace = made.workspace;
     plan.division = made.division;
     plan.cost = made.cost;
-    if (request_.options.explains) plan.trace = {kernel.to_string()};
+    plan.choice = choice;
+    if (request_.options.explains) plan.trace = {kernel.to_string(), std::string(to_string(choice))};
     return FamilyAnswer(std::move(plan));
   }
 

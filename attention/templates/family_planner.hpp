@@ -14,8 +14,10 @@ namespace cubinet {
 using FamilyAnswer = std::variant<AttentionPlan, std::string>;
 
 // Plans a request with one family of any class. It resolves the specification with the family's
-// template, finds the existing kernels if none may be compiled, observes the request's kernel and
-// target policy, and completes the family's plan with the row and the templates' launch shapes.
+// template, finds the existing kernels, observes the request's kernel and target policy, and
+// completes the family's plan with the row and the templates' launch shapes. If kernels may be
+// compiled, existing builds that are nearly as fast as the best kernel precede compilation
+// (KernelChoice).
 // Returns an error for a failure, such as a template that is not in the catalog. REQUIRES: the gap
 // of the family's class finds nothing.
 Result<FamilyAnswer> plan_with_family(const TemplateFamily& family, const TemplateCatalog& catalog,

@@ -218,6 +218,10 @@ Finding examine_trust(const Context& context) {
   // read.
   const auto policy = find_trust_policy("/", folder, context.session_options().policy_file, context.files());
   if (!policy) finding.problem = policy.error();
+  const BuiltinReport builtin = report_builtin_bundle(context.session_options());
+  finding.lines.emplace_back(kBuiltinPlace, to_text(builtin));
+  finding.described["builtin"] = describe(builtin);
+  if (builtin.error && !finding.problem) finding.problem = builtin.error;
   finding.described["key_set"] = nullptr;
   if (folder.empty()) return finding;
   const auto keys = read_key_set(*context.files(), folder);

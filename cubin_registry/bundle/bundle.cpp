@@ -240,6 +240,18 @@ bool begins_like_a_bundle(std::string_view head) {
   return equal + 1 >= kBundleMagic.size();
 }
 
+// Returns an error if the root is not the expected one. Only its last bytes are compared: opening
+// the bundle then requires that they are the digest of the others.
+Result<void> check_expected_root(const BundleTrust& trust, const std::string& named, ByteView root) {
+  if (!trust.root) return {};
+  const auto stated = root.last(std::min(root.size(), trust.root->bytes.size()));
+  if (std::equal(stated.begin(), stated.end(), trust.root->bytes.begin(), trust.root->bytes.end())) return {};
+  return Error{ErrorCode::untrusted,
+               named + " has a root with the digest " + to_hex(stated) + ", and " + trust.root->to_hex() +
+                   " is expected",
+               "use the bundle that was made for this library"};
+}
+
 // Returns an error if signed bytes are of another channel than the one that was asked for.
 Result<void> check_stated_channel(const BundleTrust& trust, const std::string& named,
                                   const std::string& stated) {
@@ -280,8 +292,10 @@ Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> so
   std::vector<Signer> signers;
   BundlePack::RootCheck check;
   const std::string named = "bundle '" + source->place() + "'";
-  if (trust.policy) {
+  if (trust.policy || trust.root) {
     check = [&](ByteView root) -> Result<void> {
+      CUBINET_TRY(check_expected_root(trust, named, root));
+      if (!trust.policy) return {};
       CUBINET_TRY_ASSIGN(auto report, verify_signatures(*trust.policy, named, root, trust.signatures));
       signers = std::move(report.signers);
       for (const std::string& reason : report.refused)

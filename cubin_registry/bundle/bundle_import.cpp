@@ -38,6 +38,7 @@ class BuildsThere {
     const auto newer = newest_.find({record.identity.encoding(), record.kind});
     const bool outranks = newer != newest_.end() && newer->second->version > record.version &&
                           newer->second->interface_version == record.interface_version &&
+                          newer->second->template_text == record.template_text &&
                           newer->second->fingerprint != record.fingerprint;
     return outranks ? newer->second : newest;
   }

@@ -31,7 +31,7 @@ namespace cubinet {
 //               zeros to a multiple of 64 with the digest, 32 bytes SHA-256 of all that precedes
 // clang-format on
 inline constexpr std::string_view kBundleMagic = "CBUN";
-inline constexpr std::uint16_t kBundleVersion = 4;
+inline constexpr std::uint16_t kBundleVersion = 5;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
 inline constexpr std::uint64_t kMaximumDictionaryBytes = std::uint64_t{2} << 20;
 // The limit of the images' bytes: kAnyImageBytes, plus kMostImageBytesPerFrameByte for each byte of

@@ -9,10 +9,10 @@ namespace {
 
 class FileBytes final : public ByteSource {
  public:
-  FileBytes(const std::string& path, std::shared_ptr<FileSystem> files)
+  FileBytes(const std::string& path, std::shared_ptr<FileSystem> files, std::string place)
       : files_(files != nullptr ? std::move(files) : posix_file_system()),
         path_(path),
-        place_(std::filesystem::absolute(path_).native()) {}
+        place_(place.empty() ? std::filesystem::absolute(path_).native() : std::move(place)) {}
 
   Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const override {
     return files_->read_range(path_, offset, count);
@@ -27,8 +27,9 @@ class FileBytes final : public ByteSource {
 
 }  // namespace
 
-std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files) {
-  return std::make_shared<const FileBytes>(path, std::move(files));
+std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files,
+                                              std::string place) {
+  return std::make_shared<const FileBytes>(path, std::move(files), std::move(place));
 }
 
 }  // namespace cubinet

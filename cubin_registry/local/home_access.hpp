@@ -30,7 +30,12 @@ class HomeAccess {
   Result<void> check_writable() const;
 
   const std::filesystem::path& lock_path() const { return lock_path_; }
-  StoreLock store_lock() const { return StoreLock(store_.files(), lock_path_, store_.log_sink()); }
+  StoreLock store_lock() const {
+    return StoreLock(store_.files(), lock_path_, store_.log_sink(), &lock_holders_);
+  }
+  // Returns how often a lock of store_lock() was held and released. Everything that changes builds
+  // or measurements holds it.
+  std::uint64_t lock_holders() const { return lock_holders_.load(std::memory_order_acquire); }
 
  private:
   FileStore& store_;
@@ -38,6 +43,7 @@ class HomeAccess {
   std::string why_read_only_;
   std::filesystem::path lock_path_;
   ForkGuard fork_guard_;
+  mutable std::atomic<std::uint64_t> lock_holders_{0};
 };
 
 }  // namespace cubinet

@@ -36,6 +36,7 @@ class LocalHome final : public Home {
   Result<CubinRecords> find_function(std::string_view symbol) override;
   Result<CubinRecords> list() override;
   Result<std::shared_ptr<const StoredRows>> rows() override;
+  std::uint64_t changes() const override { return access_.lock_holders(); }
   Result<TuningTable> tuning() override;
   Result<TuningTable> checked_tuning() override;
   Result<void> add_tuning(const TuningTable& table) override;

@@ -42,6 +42,7 @@ Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::file
 
 void StoreLock::release() {
   lock_.reset();
+  if (held() && holders_ != nullptr) holders_->fetch_add(1, std::memory_order_release);
   state_ = State::none;
 }
 

@@ -4,7 +4,9 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/log.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -28,9 +30,14 @@ inline constexpr std::chrono::milliseconds kShortWait{50};
 // its index (exclusive). Not reentrant: two of these in one thread deadlock. Not thread-safe.
 class StoreLock {
  public:
-  // Does not access the file before it is used. Refers to its arguments.
-  StoreLock(FileSystem& files, const std::filesystem::path& path, const LogSink& log)
-      : files_(files), path_(path), log_(log) {}
+  // Does not access the file before it is used. Refers to its arguments. `holders`, if not null,
+  // counts the times that the lock was held, and grows when it is released.
+  StoreLock(FileSystem& files, const std::filesystem::path& path, const LogSink& log,
+            std::atomic<std::uint64_t>* holders = nullptr)
+      : files_(files), path_(path), log_(log), holders_(holders) {}
+  ~StoreLock() { release(); }
+  StoreLock(const StoreLock&) = delete;
+  StoreLock& operator=(const StoreLock&) = delete;
 
   Result<void> share() { return take(State::shared, kStoreLockLimit); }
   // Releases a shared lock first, so content read under it may have changed.
@@ -51,6 +58,7 @@ class StoreLock {
   FileSystem& files_;
   const std::filesystem::path& path_;
   const LogSink& log_;
+  std::atomic<std::uint64_t>* holders_;
   std::unique_ptr<FileLock> lock_;
   State state_ = State::none;
 };

@@ -22,11 +22,13 @@ std::size_t place_of(ImageTarget target, const BuildRequest& build_request) {
 // Returns the rank; the smaller one precedes. It includes all members, so only equal builds are
 // interchangeable.
 auto rank_of(const Judgement& judgement, const BuildCandidate& candidate, const BuildRequest& build_request) {
-  return std::tuple<bool, bool, std::size_t, BuildStatus, std::uint64_t, std::size_t, const BuildFingerprint&,
-                    const Sha256Digest&, ImageTarget, CubinOrigin, std::uint32_t>(
-      !judgement.usable(), judgement.held_back, place_of(candidate.target, build_request), judgement.status,
-      ~candidate.version, candidate.store, candidate.fingerprint, candidate.digest, candidate.target,
-      candidate.origin, candidate.interface_version);
+  return std::tuple<bool, bool, bool, std::size_t, BuildStatus, std::uint64_t, std::size_t,
+                    const BuildFingerprint&, const Sha256Digest&, ImageTarget, CubinOrigin, std::uint32_t,
+                    const Sha256Digest&>(!judgement.usable(), judgement.held_back, !judgement.own_text,
+                                         place_of(candidate.target, build_request), judgement.status,
+                                         ~candidate.version, candidate.store, candidate.fingerprint,
+                                         candidate.digest, candidate.target, candidate.origin,
+                                         candidate.interface_version, candidate.template_text);
 }
 
 // A pin restores the choice before newer bundles were added: of all bundles' builds, only those of
@@ -40,6 +42,12 @@ void hold_back(std::vector<Judgement>& judged, std::span<const BuildCandidate> c
     const BuildCandidate& candidate = candidates[each.candidate];
     each.held_back = candidate.origin == CubinOrigin::bundle && !candidate.preferred;
   }
+}
+
+// Returns the remark on a build from another text than the template has here.
+std::string remark_on_text(const BuildCandidate& candidate, const BuildRequest& build_request) {
+  if (!build_request.template_text || *build_request.template_text == candidate.template_text) return "";
+  return "; from another text of the template, so builds from the text here precede it";
 }
 
 }  // namespace
@@ -58,6 +66,7 @@ BuildCandidate BuildCandidate::of(const CubinRecord& record, std::size_t store) 
   candidate.target = {record.target, record.kind};
   candidate.origin = record.origin;
   candidate.interface_version = record.interface_version;
+  candidate.template_text = record.template_text;
   candidate.version = record.version;
   candidate.fingerprint = record.fingerprint;
   candidate.digest = record.digest;
@@ -84,16 +93,18 @@ bool is_usable(BuildStatus status) {
 
 std::string explain(const BuildCandidate& candidate, const BuildRequest& build_request,
                     std::string_view compiler) {
+  const std::string text = remark_on_text(candidate, build_request);
   switch (build_status_of(candidate, build_request)) {
     case BuildStatus::current:
       return "a local build that would be the same today";
     case BuildStatus::shipped:
       if (candidate.origin == CubinOrigin::imported) return "published in an imported folder";
-      return build_request.interface_version ? "from a bundle, of the interface version that the template has"
-                                             : "from a bundle; no template of its name is known here";
+      if (!build_request.interface_version) return "from a bundle; no template of its name is known here";
+      return text.empty() ? "from a bundle, built from the text that the template has here"
+                          : "from a bundle, of the interface version that the template has" + text;
     case BuildStatus::unchecked:
       return build_request.interface_version
-                 ? "a local build; there is no compiler here to tell whether it is current"
+                 ? "a local build; there is no compiler here to tell whether it is current" + text
                  : "a local build; no template is known here to tell whether it is current";
     case BuildStatus::stale:
       if (compiler != build_request.compiler) {
@@ -114,9 +125,13 @@ std::vector<Judgement> judge(const BuildRequest& build_request, std::span<const 
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     judged[i] = {i, build_status_of(candidates[i], build_request),
                  place_of(candidates[i].target, build_request) < build_request.targets.size()};
+    // Equal fingerprints include equal texts.
+    judged[i].own_text = judged[i].status == BuildStatus::current ||
+                         build_request.template_text == candidates[i].template_text;
   }
   hold_back(judged, candidates);
-  std::sort(judged.begin(), judged.end(), [&](const Judgement& a, const Judgement& b) {
+  // Equal candidates keep their order.
+  std::stable_sort(judged.begin(), judged.end(), [&](const Judgement& a, const Judgement& b) {
     return rank_of(a, candidates[a.candidate], build_request) <
            rank_of(b, candidates[b.candidate], build_request);
   });

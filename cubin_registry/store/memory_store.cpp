@@ -8,6 +8,7 @@
 #include <cubinet/cubin_registry/store.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <tuple>
 
@@ -39,6 +40,7 @@ class MemoryStore final : public WritableStore, public RowTable {
     return select([](const CubinRecord&) { return true; });
   }
   Result<std::shared_ptr<const StoredRows>> rows() override;
+  std::uint64_t changes() const override { return changes_.load(std::memory_order_acquire); }
   Result<TuningTable> tuning() override {
     CUBINET_TRY(check_process());
     const std::lock_guard lock(mutex_);
@@ -49,6 +51,7 @@ class MemoryStore final : public WritableStore, public RowTable {
     const std::lock_guard lock(mutex_);
     CUBINET_TRY(table.check());
     tuning_.merge(table);
+    changes_.fetch_add(1, std::memory_order_release);
     return {};
   }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
@@ -77,6 +80,7 @@ class MemoryStore final : public WritableStore, public RowTable {
   std::vector<Entry> entries_;              // in the order of list(); a process has few of them
   std::shared_ptr<const StoredRows> rows_;  // null: must be made again
   TuningTable tuning_;
+  std::atomic<std::uint64_t> changes_{0};
 };
 
 Result<void> MemoryStore::check_process() const {
@@ -146,6 +150,7 @@ Result<void> MemoryStore::publish(const Cubin& cubin) {
     entries_.insert(behind, std::move(entry));
   }
   rows_.reset();
+  changes_.fetch_add(1, std::memory_order_release);
   return {};
 }
 
@@ -159,7 +164,10 @@ Result<std::uint64_t> MemoryStore::remove(const CubinRecords& records) {
     entries_.erase(position);
     ++removed;
   }
-  if (removed > 0) rows_.reset();
+  if (removed > 0) {
+    rows_.reset();
+    changes_.fetch_add(1, std::memory_order_release);
+  }
   return removed;
 }
 

@@ -55,10 +55,12 @@ TEST_CASE("a plan of a family has what the family plans, and the launch shape th
   CHECK(plan.workspace.scratch_bytes == 512);
   CHECK(plan.rules.reads_offsets);
   CHECK(plan.division.kv_splits == 9);
-  CHECK(plan.cost.time == 41);
+  CHECK(plan.cost.time == 40);
+  CHECK(plan.choice == KernelChoice::best);
   CHECK(plan.row.implementation == "attention_decode");
   CHECK(plan.row.target == SmTarget{9, 0, TargetKind::specific});
-  CHECK(plan.trace == std::vector{family.kernel(kPlanned, 3).to_string()});
+  CHECK(plan.trace == std::vector<std::string>{family.kernel(kPlanned, 3).to_string(),
+                                               "the best kernel by the rules and the cost model"});
 }
 
 TEST_CASE("a family with a gap, without a plan or without a template for the problem states its reason") {
@@ -96,6 +98,65 @@ TEST_CASE("without a compiler a family plans with the kernels of which builds ex
   CHECK(planned(family, request).steps.size() == 2);
   request.options.targets.forbidden = {{9, 0, TargetKind::specific}};
   CHECK(test::holds(refusal_of(family, request), "none may be compiled"));
+}
+
+TEST_CASE("an existing build nearly as fast as the best is taken instead of compiling the best") {
+  FakeFamily family;
+  const KernelSpec other = family.kernel(kPlanned, 5);
+  PlanRequest request = planned_request({built(other)});
+  request.options.explains = true;
+  family.existing_time = 44;
+  const AttentionPlan near = planned(family, request);
+  CHECK(near.steps[0].kernel == KernelRequest(other));
+  CHECK(near.exists());
+  CHECK(near.cost.time == 44);
+  CHECK(near.choice == KernelChoice::existing_near_best);
+  CHECK(near.trace.back() == "existing build within 1.1 of the best");
+  family.existing_time = 44.1;
+  const AttentionPlan best = planned(family, request);
+  CHECK(best.steps[0].kernel == KernelRequest(family.kernel(kPlanned, 3)));
+  CHECK_FALSE(best.exists());
+  CHECK(best.choice == KernelChoice::best);
+  // The best kernel itself, once it is built, needs no replacement.
+  request.kernels = planned_request({built(other), built(family.kernel(kPlanned, 3))}).kernels;
+  family.existing_time = 30;
+  CHECK(planned(family, request).choice == KernelChoice::best);
+  CHECK(planned(family, request).exists());
+}
+
+TEST_CASE("a best kernel whose follower is not built gives way to builds that need none") {
+  FakeFamily family;
+  family.follower = KernelSpec{"attention_combine", {}}.set("head_dim_v", 128);
+  PlanRequest request = planned_request({built(family.kernel(kPlanned, 3))});
+  const AttentionPlan alone = planned(family, request);
+  CHECK(alone.choice == KernelChoice::existing_near_best);
+  CHECK(alone.steps.size() == 1);
+  request.kernels = planned_request({built(family.kernel(kPlanned, 3)), built(*family.follower)}).kernels;
+  const AttentionPlan both = planned(family, request);
+  CHECK(both.choice == KernelChoice::best);
+  CHECK(both.steps.size() == 2);
+}
+
+TEST_CASE("existing builds do not replace a named kernel, assumed kernels or splits of a fixed length") {
+  FakeFamily family;
+  const PlanRequest request = planned_request({built(family.kernel(kPlanned, 5))});
+  PlanRequest named = request;
+  named.options.kernel = family.kernel(kPlanned, 4);
+  CHECK(planned(family, named).choice == KernelChoice::named);
+  PlanRequest fixed = request;
+  fixed.options.split_tokens = 1024;
+  CHECK(planned(family, fixed).choice == KernelChoice::best);
+  PlanRequest assumed = request;
+  assumed.options.assumes_all_kernels = true;
+  CHECK(planned(family, assumed).choice == KernelChoice::best);
+  PlanRequest forbidden = request;
+  forbidden.options.targets.forbidden = {{9, 0, TargetKind::specific}};
+  forbidden.options.targets.pinned.reset();
+  const FamilyAnswer answer = ok(plan_with_family(family, ok(TemplateCatalog::builtin()), forbidden));
+  if (const auto* plan = std::get_if<AttentionPlan>(&answer)) CHECK(plan->choice == KernelChoice::best);
+  PlanRequest only = request;
+  only.options.may_compile = false;
+  CHECK(planned(family, only).choice == KernelChoice::existing_only);
 }
 
 TEST_CASE("a row that its template does not declare is no kernel that exists") {

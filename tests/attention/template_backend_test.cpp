@@ -136,9 +136,10 @@ TEST_CASE("the family that has the head dims makes the plan, and what others lac
   const AttentionPlan plan = plan_of(problem, known);
   CHECK(plan.row.implementation == "attention_wide");
   CHECK(plan.steps.front().entry_point == "attention_wide");
-  REQUIRE(plan.trace.size() == 2);
+  REQUIRE(plan.trace.size() == 3);
   CHECK(test::holds(plan.trace[0], "latent"));
   CHECK(test::holds(plan.trace[1], "attention_wide("));
+  CHECK(plan.trace[2] == to_string(KernelChoice::best));
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
   CHECK(plan_of(problem, known).row.implementation == "attention_wide");
   problem.head_dim_qk = 512;  // an A100 has no room for a tile of it
@@ -434,7 +435,8 @@ TEST_CASE("classes and their families are queried in their order until one serve
   const auto with = std::make_shared<const test::FakeClass>(std::vector{declines, serves, declines});
   const auto plan = std::get<AttentionPlan>(answer_of({without, with}));
   CHECK(plan.trace == std::vector<std::string>{"the class is not for it", "the first family lacks it",
-                                               serves.kernel(kTemplateDecode, 3).to_string()});
+                                               serves.kernel(kTemplateDecode, 3).to_string(),
+                                               std::string(to_string(KernelChoice::best))});
   CHECK(plan.kernel_version.starts_with("interface "));
   const auto none = std::make_shared<const test::FakeClass>(std::vector{declines});
   CHECK(std::get<BackendDecline>(answer_of({without, none})).reason ==

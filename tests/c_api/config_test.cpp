@@ -15,6 +15,7 @@ TEST_CASE("each option reaches the options of the session, and lists keep their 
       {"home_required", "false"},
       {"site_home", "/s1"},
       {"site_home", "/s2"},
+      {"builtin_bundle", "/builtin.bundle"},
       {"bundle", "/x.bundle"},
       {"bundle", "https://host/kernels#stable"},
       {"mirror", "https://mirror/kernels"},
@@ -40,6 +41,7 @@ TEST_CASE("each option reaches the options of the session, and lists keep their 
   CHECK(set_options.home_access == HomeOptions::Access::read_only);
   CHECK_FALSE(set_options.home_required);
   CHECK(set_options.site_homes == std::vector<std::string>{"/s1", "/s2"});
+  CHECK(set_options.builtin_bundle == "/builtin.bundle");
   REQUIRE(set_options.bundles.size() == 2);
   CHECK(set_options.bundles[0].place == "/x.bundle");
   CHECK(set_options.bundles[1].mirrors == std::vector<std::string>{"https://mirror/kernels"});

@@ -17,6 +17,8 @@ TEST_CASE("doctor reports every part and changes nothing") {
     CAPTURE(part);
     CHECK(document.contains(part));
   }
+  CHECK(document["trust"]["builtin"]["used"] == false);
+  CHECK(contains(sandbox.run({"doctor"}).out, "builtin:"));
   CHECK(document["home"]["path"] == sandbox.home().string());
   CHECK_FALSE(document["home"]["file_system"].get<std::string>().empty());
   CHECK(document["home"]["exists"] == false);

@@ -29,7 +29,10 @@ BuildCandidate candidate_of(ImageTarget target, CubinOrigin origin, std::string_
 BuildRequest build_request_of(bool knows_template, bool has_compiler, bool tells_today) {
   BuildRequest build_request;
   build_request.targets = {kSpecific, kBaseline, kPtx};
-  if (knows_template) build_request.interface_version = 1;
+  if (knows_template) {
+    build_request.interface_version = 1;
+    build_request.template_text = sha256(as_bytes("text"));
+  }
   if (has_compiler) build_request.compiler = "here";
   if (tells_today) {
     build_request.today = {{kSpecific, fake_fingerprint("today")}, {kElsewhere, fake_fingerprint("today")}};
@@ -48,11 +51,12 @@ std::vector<BuildCandidate> all_candidates() {
   std::vector<BuildCandidate> candidates;
   for (const ImageTarget target : {kSpecific, kBaseline, kPtx, kElsewhere}) {
     for (const CubinOrigin origin : {CubinOrigin::compiled, CubinOrigin::bundle, CubinOrigin::imported}) {
-      for (unsigned bits = 0; bits < 16; ++bits) {
+      for (unsigned bits = 0; bits < 32; ++bits) {
         BuildCandidate candidate = candidate_of(target, origin, (bits & 1U) != 0 ? "today" : "yesterday");
         candidate.interface_version = (bits & 2U) != 0 ? 1 : 2;
         candidate.version = (bits & 4U) != 0 && origin != CubinOrigin::compiled ? 7 : 0;
         candidate.store = (bits & 8U) != 0 ? 1 : 0;
+        candidate.template_text = sha256(as_bytes((bits & 16U) != 0 ? "text" : "old text"));
         candidates.push_back(candidate);
       }
     }
@@ -67,6 +71,11 @@ std::size_t place_in(const BuildRequest& build_request, const BuildCandidate& ca
   return place;
 }
 
+bool has_own_text(const BuildRequest& build_request, const BuildCandidate& candidate) {
+  return build_request.template_text == candidate.template_text ||
+         build_status_of(candidate, build_request) == BuildStatus::current;
+}
+
 bool may_be_taken(const BuildRequest& build_request, const BuildCandidate& candidate) {
   return place_in(build_request, candidate) < build_request.targets.size() &&
          is_usable(build_status_of(candidate, build_request));
@@ -77,6 +86,8 @@ int decide(const BuildRequest& build_request, const BuildCandidate& a, const Bui
   const auto sooner = [](auto left, auto right) { return left < right ? 1 : (right < left ? -1 : 0); };
   if (may_be_taken(build_request, a) != may_be_taken(build_request, b))
     return may_be_taken(build_request, a) ? 1 : -1;
+  if (has_own_text(build_request, a) != has_own_text(build_request, b))
+    return has_own_text(build_request, a) ? 1 : -1;
   if (const int said = sooner(place_in(build_request, a), place_in(build_request, b)); said != 0) return said;
   if (const int said = sooner(build_status_of(a, build_request), build_status_of(b, build_request));
       said != 0)
@@ -135,12 +146,36 @@ TEST_CASE("of every two candidates the rules decide which goes first") {
   }
 }
 
+TEST_CASE("a build from the text of the template here precedes newer bundles and better targets") {
+  const BuildRequest build_request = build_request_of(true, true, true);
+  BuildCandidate own = candidate_of(kBaseline, CubinOrigin::bundle, "own");
+  own.template_text = *build_request.template_text;
+  BuildCandidate old = candidate_of(kSpecific, CubinOrigin::bundle, "old");
+  old.template_text = sha256(as_bytes("old text"));
+  old.version = 9;
+  const std::vector<BuildCandidate> both{old, own};
+  auto judged = judge(build_request, both);
+  CHECK(judged[0].candidate == 1);
+  CHECK(judged[0].own_text);
+  CHECK_FALSE(judged[1].own_text);
+  CHECK(judged[1].usable());
+  CHECK(explain(own, build_request, "") == "from a bundle, built from the text that the template has here");
+  CHECK(explain(old, build_request, "").find("from another text of the template") != std::string::npos);
+  // A pin is the user's choice.
+  std::vector<BuildCandidate> pinned = both;
+  pinned[0].preferred = true;
+  CHECK(judge(build_request, pinned)[0].candidate == 0);
+  // Without a template nothing is known about texts.
+  CHECK(judge(build_request_of(false, true, true), both)[0].candidate == 0);
+}
+
 TEST_CASE("the answer depends on the set of candidates and not on their order") {
   std::mt19937 random(7);
   const std::vector<BuildCandidate> candidates = all_candidates();
   const auto key = [](const BuildCandidate& candidate) {
     return std::tuple(candidate.target, candidate.origin, candidate.interface_version, candidate.version,
-                      candidate.fingerprint, candidate.digest.bytes, candidate.store);
+                      candidate.fingerprint, candidate.digest.bytes, candidate.store,
+                      candidate.template_text.bytes);
   };
   for (int round = 0; round < 500; ++round) {
     const std::vector<BuildRequest> build_requests = all_wishes();

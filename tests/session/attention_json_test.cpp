@@ -15,6 +15,7 @@ TEST_CASE("a tile that no row has is no candidate but is named as missing") {
   CHECK(document["missing_candidates"] == nlohmann::json::array({64}));
   CHECK(document["estimated_microseconds"].is_null());
   CHECK(document["specification"].is_null());
+  CHECK(document["choice"] == "chosen by the rules of the backend");
 }
 
 TEST_CASE("a kernel of ours that is not split reduces nothing") {
@@ -26,6 +27,7 @@ TEST_CASE("a kernel of ours that is not split reduces nothing") {
   CHECK(whole["multi_ctas_kv_mode"] == "disabled");
   CHECK(whole["launch"]["reduction"].is_null());
   CHECK(whole["estimated_microseconds"].get<double>() > 0);
+  CHECK(whole["choice"] == "the best kernel by the rules and the cost model");
   known.options.splits = 5;
   const auto split = describe(test::plan_of(problem, "auto", known));
   CHECK(split["multi_ctas_kv_mode"] == "gmem_separate");

@@ -36,6 +36,15 @@ TEST_CASE("site homes come from their variable, in its order") {
   CHECK(site_homes({}).empty());
 }
 
+TEST_CASE("the bundle of the library comes from its variable") {
+  const auto builtin = [](std::vector<std::string> lines) {
+    return session_options_from(EnvironmentVariables(std::move(lines))).builtin_bundle;
+  };
+  CHECK(builtin({"CUBINET_BUILTIN_BUNDLE=/b"}) == "/b");
+  CHECK(builtin({"CUBINET_BUILTIN_BUNDLE="}).empty());
+  CHECK(builtin({}).empty());
+}
+
 TEST_CASE("an environment without variables leaves every option at its default") {
   const SessionOptions options = session_options_from({});
   CHECK(options.home.empty());

@@ -11,6 +11,7 @@ namespace {
 CubinRecord sample() {
   CubinRecord record = *test::make_cubin(KernelSpec{"t", {}}.set("n", 1)).record;
   record.interface_version = 7;
+  record.template_text = sha256(as_bytes("text"));
   record.kind = ImageKind::ptx;
   record.origin = CubinOrigin::bundle;
   record.version = 12;

@@ -63,6 +63,24 @@ TEST_CASE("the policy of the home counts, and one that is named instead of it") 
   CHECK(ok(find_trust_policy("/other", "", named)));
 }
 
+TEST_CASE("only a store of its own place applies to the bundle of the library") {
+  const PolicyHome fixture;
+  const std::string builtin(kBuiltinPlace);
+  CHECK_FALSE(ok(fixture.find(builtin)));
+  test::write_file(fixture.policy, as_bytes(R"({"stores": [{"place": "/"}], "default": {}})"));
+  CHECK_FALSE(ok(fixture.find(builtin)));
+  test::write_file(fixture.policy, as_bytes(R"({"stores": [{"place": "builtin:", "minimum_version": 3}]})"));
+  const auto found = ok(fixture.find(builtin));
+  REQUIRE(found);
+  CHECK(found->minimum_version == 3);
+  CHECK(found->trusted_keys.empty());
+  CHECK_FALSE(ok(fixture.find("/x")));
+  for (const char* wrong : {"builtin", "builtin:x", "builtin:/"}) {
+    test::write_file(fixture.policy, as_bytes(R"({"stores": [{"place": ")" + std::string(wrong) + R"("}]})"));
+    CHECK(fixture.find(builtin).error().code == ErrorCode::invalid_argument);
+  }
+}
+
 TEST_CASE("a policy that others could have written is an error, and so is a home") {
   const PolicyHome fixture;
   fixture.write(fixture.policy, "/srv/");

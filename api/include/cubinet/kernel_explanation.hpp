@@ -29,6 +29,9 @@ struct ExplainedBuild {
   BuildStatus status = BuildStatus::stale;
   bool wanted_target = false;  // if true, it runs on the device and the policy allows it
   bool usable = false;         // if true, a request may use it: wanted_target, and is_usable(status)
+  // If true, it was built from the template's text here (KernelTemplate::text_digest()). Such
+  // builds precede others.
+  bool own_text = false;
   // For example "a local build that would be the same today", "stale: …", "sm_90a is forbidden".
   std::string verdict;
   // The differences of another kernel of the same maker and name, for example "tile_size_q 32

@@ -84,13 +84,14 @@ class Kernel {
 //
 // Look-up. function() looks in the process cache, then queries all stores, memory first. A build is
 // usable if it runs on the device, RuntimeOptions::targets allows its target, and it is neither
-// stale nor foreign (build_status()). The usable builds are ranked by target (specific, family,
-// baseline, PTX), then by status (a current local build, a bundle's or imported one, a local one
-// that cannot be compared with the current build for lack of a compiler), then by version and order
-// of the stores. Among bundles' builds of equal target, those of a pinned channel come first. Any
-// usable build precedes compiling, also one for a less specific target. If there is none, the
-// kernel is compiled for the best target, unless compile = never. Before that, the build is locked,
-// and the stores and the shared build caches are queried for it once more.
+// stale nor foreign (build_status()). Builds from the template's present text precede others. The
+// usable builds are ranked by target (specific, family, baseline, PTX), then by status (a current
+// local build, a bundle's or imported one, a local one that cannot be compared with the current
+// build for lack of a compiler), then by version and order of the stores. Among bundles' builds of
+// equal target, those of a pinned channel come first. Any usable build precedes compiling, also one
+// for a less specific target. If there is none, the kernel is compiled for the best target, unless
+// compile = never. Before that, the build is locked, and the stores and the shared build caches are
+// queried for it once more.
 //
 // Failures. function(), cubin() and explain() log a store that fails and go on without it. rows(),
 // and resolve() where it searches by name, key or some parameters, return its error, except for a
@@ -190,6 +191,10 @@ class Runtime {
   // build that function() would choose for a device of this capability. The list is complete: a
   // store that fails is an error, except for a server that does not answer.
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
+  // Returns a number that grows when a build or a measurement is added to or removed from one of
+  // the stores through their objects in this process: rows() may then differ. Changes by other
+  // processes and of servers do not count. Does not block and reads no file.
+  virtual std::uint64_t store_changes() const = 0;
   // Returns whether function() would use this build now. A local build is stale if its sources,
   // headers, options or compiler have changed. A build is foreign if its interface version differs
   // from that of its template. Neither is ever used. Sets only `record`, `status` and `verdict`,

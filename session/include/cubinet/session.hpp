@@ -10,6 +10,8 @@
 
 namespace cubinet {
 
+class PlannerCache;  // session/planner_cache.hpp
+
 // A configured cubinet with open stores, loaded templates and a Runtime. Front ends (the tool,
 // bindings) and most programs begin here; programs with stores of their own use Runtime::create.
 // Thread-safe. Functions and bound attention that it returned stay valid after it is destroyed. The
@@ -31,24 +33,26 @@ class Session {
   Result<std::shared_ptr<const Device>> device(int ordinal) const;
 
   // Plans the problem for the device, finds or compiles every kernel of the plan, and loads it. May
-  // block for seconds while a kernel is compiled. Returns unsupported if no backend runs the
-  // problem; otherwise the errors of BoundAttention::bind.
+  // block for seconds while a kernel is compiled. If the plan cannot be bound because another
+  // process has changed the stores, it is planned and bound once more. Returns unsupported if no
+  // backend runs the problem; otherwise the errors of BoundAttention::bind.
   Result<BoundAttention> attention(const AttentionProblem& problem,
                                    const std::shared_ptr<const Device>& device,
                                    PlanOptions options = {}) const;
   // Returns the plan that attention() would bind on such a device, or every backend's reason for
   // declining. Compiles and loads nothing and needs no driver. Uses measurements if `device_name`
-  // is DeviceProperties::name.
+  // is DeviceProperties::name. Reads the stores' rows at the first call for a device, and again
+  // after the stores have changed in this process.
   Result<AttentionResolution> plan(const AttentionProblem& problem, const DeviceFacts& device,
                                    PlanOptions options = {}, std::string_view device_name = {}) const;
 
  private:
-  Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime)
-      : options_(std::move(options)), home_(std::move(home)), runtime_(std::move(runtime)) {}
+  Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime);
 
   SessionOptions options_;
   std::shared_ptr<Home> home_;
   std::shared_ptr<Runtime> runtime_;
+  std::shared_ptr<PlannerCache> planners_;
 };
 
 }  // namespace cubinet

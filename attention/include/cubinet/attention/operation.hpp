@@ -73,6 +73,21 @@ class AvailableKernels {
 // exists (PlanOptions::assumes_all_kernels), so the step cannot be launched.
 using KernelRequest = std::variant<std::monostate, KernelSpec>;
 
+// The rule that chose a plan's kernel among the kernels of its family.
+enum class KernelChoice : std::uint8_t {
+  backend_rules,       // the rules of the backend, which compiles nothing
+  best,                // the best kernel, whether a build of it exists or not
+  existing_near_best,  // the fastest existing build, within kExistingBuildFactor of the best kernel
+  existing_only,       // the fastest existing build, because none may be compiled
+  named,               // PlanOptions::kernel, or a measurement
+};
+std::string_view to_string(KernelChoice choice);  // "existing build within 1.1 of the best"
+
+// A plan prefers an existing build to compiling the best kernel if its estimated time is at most
+// this many times that of the best. Compiling takes about a second per kernel, and estimates that
+// differ by less than 10 % do not tell which kernel is faster: the tuner times all of those.
+inline constexpr double kExistingBuildFactor = 1.1;
+
 struct PlanOptions {
   // The occupancy of a bound kernel as the driver reported it: CTAs per SM or, for a kernel
   // launched in clusters, clusters per device.
@@ -85,8 +100,9 @@ struct PlanOptions {
   // If true, a backend declines if its plan cannot be launched. If false, it also returns such a
   // plan, which only states the kernel, the grid and the workspace.
   bool launches = true;
-  // If true, kernels that do not exist yet may be compiled. If false, a plan names an existing row,
-  // and binding it compiles nothing.
+  // If true, kernels that do not exist yet may be compiled. A plan then names an existing build if
+  // one is within kExistingBuildFactor of the best kernel, and otherwise the best kernel. If false,
+  // a plan names an existing row, and binding it compiles nothing.
   bool may_compile = true;
   // If true, every kernel that the selection rules name is assumed to exist, and the kernel table
   // is not read.
@@ -310,6 +326,7 @@ struct AttentionPlan {
   // is not compiled yet. If it has no function name, the kernel is only assumed to exist.
   KernelRow row;
   KernelCost cost;  // the cost of the same step by the cost model
+  KernelChoice choice = KernelChoice::backend_rules;
   // The version of the kernel's source: the interface version and text of a template, or the pin of
   // a published kernel. Measurements of other versions are not used.
   std::string kernel_version;

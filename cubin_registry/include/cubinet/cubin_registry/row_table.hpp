@@ -6,6 +6,7 @@
 #include <cubinet/kernel_table/kernel_row.hpp>
 #include <cubinet/kernel_table/tuning_table.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,9 @@ class RowTable {
   // kernel: machine code whose template declares a row, and published kernels. Returns the same
   // object while nothing changes.
   virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
+  // Returns a number that grows when rows or measurements are added or removed through this object.
+  // Reads no file and contacts no server. Changes by other processes do not count. Default: 0.
+  virtual std::uint64_t changes() const { return 0; }
   // Returns the measurements on devices for planning. Empty by default.
   virtual Result<TuningTable> tuning() { return TuningTable(); }
   // Returns the measurements for export or display. An entry that tuning() skips is an error here.

@@ -47,8 +47,9 @@ class ByteSource {
 };
 
 // Returns a file as a source. It is opened by path for each read, so it may be replaced at any time
-// and no descriptor stays open.
-std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files);
+// and no descriptor stays open. `place` replaces the path in messages.
+std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files,
+                                              std::string place = {});
 
 // The trust policy of a bundle and its state.
 struct BundleTrust {
@@ -60,6 +61,9 @@ struct BundleTrust {
   // The channel that the root must state if the policy requires signatures: the same keys may have
   // signed bundles of other channels. nullopt: any.
   std::optional<std::string> channel = {};
+  // The digest at the end of the root, which covers everything else of the bundle. A bundle with
+  // another root is refused (untrusted) before the root is parsed. nullopt: any.
+  std::optional<Sha256Digest> root = {};
 };
 
 // Does the same as Bundle::open for any source. Reads at most 64 KiB.

@@ -23,6 +23,8 @@ struct BuildRequest {
   // The version of the template's arguments and semantics. nullopt if there is no template of that
   // name: shipped builds are then accepted without this check.
   std::optional<std::uint32_t> interface_version;
+  // The digest of the template's text here. nullopt if there is no template of that name.
+  std::optional<Sha256Digest> template_text;
   // The current build for the targets that have local builds. A local build of any other target is
   // never current.
   std::vector<std::pair<ImageTarget, BuildFingerprint>> today;
@@ -37,6 +39,7 @@ struct BuildCandidate {
   ImageTarget target;
   CubinOrigin origin = CubinOrigin::compiled;
   std::uint32_t interface_version = 0;
+  Sha256Digest template_text;
   std::uint64_t version = 0;  // of the bundle or import; 0 for a local build
   bool preferred = false;     // true if a channel is pinned to its bundle
   BuildFingerprint fingerprint;
@@ -59,13 +62,15 @@ struct Judgement {
   // If true, it is a bundle's build, and a channel is pinned to another bundle with a usable build
   // of the kernel.
   bool held_back = false;
+  // True if it was built from the template's text here. Others may lack a fix of the kernel.
+  bool own_text = false;
   bool usable() const { return wanted_target && is_usable(status); }
 };
 
 // Orders the builds; no other code chooses between them. Usable builds come first, ordered by: not
-// held back by a pin, target, status, higher version, order of stores, smaller fingerprint, smaller
-// digest. Builds that are not usable follow. Pure: the result depends on the set of builds, not on
-// their order.
+// held back by a pin, own text, target, status, higher version, order of stores, smaller
+// fingerprint, smaller digest. Builds that are not usable follow. Pure: the result depends on the
+// set of builds, not on their order.
 std::vector<Judgement> judge(const BuildRequest& build_request, std::span<const BuildCandidate> candidates);
 
 }  // namespace cubinet

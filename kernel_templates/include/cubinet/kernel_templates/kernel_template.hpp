@@ -3,6 +3,7 @@
 
 #include <cubinet/base/callback.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/base/sha256.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -103,6 +105,10 @@ class KernelTemplate {
   // its meaning changes. A cubin built for another version is never launched.
   virtual std::uint32_t interface_version() const = 0;
   virtual const std::string& source() const = 0;
+  // Returns the SHA-256 of everything in memory that the code depends on besides parameters and
+  // options: source, base of the declaration, headers, preludes, linked sources, and the library's
+  // headers that these include. Files beside the source do not count. Computed once.
+  const Sha256Digest& text_digest() const;
   // Returns the source's name in compiler messages and in __FILE__.
   virtual std::string file_name() const { return name() + ".cu"; }
   virtual const std::string& folder() const = 0;
@@ -159,6 +165,10 @@ class KernelTemplate {
   // Returns the generated header <cubinet/parameters.cuh>, which defines the parameters for the
   // source.
   virtual Result<std::string> parameters_header(const KernelSpec& resolved) const = 0;
+
+ private:
+  mutable std::once_flag text_hashed_;
+  mutable Sha256Digest text_digest_;  // set once, guarded by text_hashed_
 };
 
 // Converts text ("128", "true", "bf16", "0.1", "1,2,3") to the parameter's type. Returns

@@ -43,9 +43,15 @@ struct SessionOptions {
   std::string index_folder = {};  // HomeOptions::index_folder
 
   std::vector<std::string> site_homes = {};  // homes of others: read only, searched after the home
-  std::vector<BundlePlace> bundles = {};     // searched next, in this order
-  std::vector<CachePlace> caches = {};       // queried for one exact build before compiling it
-  ServerAccess access = {};                  // of every server of `bundles` and `caches`
+  // The file of the bundle that was built with this library, whose place is `builtin:`
+  // (kBuiltinPlace). It is searched after the homes and needs no signature: the library holds the
+  // digest of its root, and Session::open refuses another file (untrusted). It is left out if the
+  // policy refuses the place `builtin:`. Empty: not searched. A library that was built without a
+  // bundle refuses every file (invalid_argument).
+  std::string builtin_bundle = {};
+  std::vector<BundlePlace> bundles = {};  // searched next, in this order
+  std::vector<CachePlace> caches = {};    // queried for one exact build before compiling it
+  ServerAccess access = {};               // of every server of `bundles` and `caches`
   // The policy file that says whose signatures count (docs/formats/policy.md). Empty: policy.json
   // in the home.
   std::string policy_file = {};

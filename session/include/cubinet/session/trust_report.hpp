@@ -16,6 +16,7 @@ namespace cubinet {
 struct TrustReport {
   std::optional<TrustPolicy> policy = {};  // nullopt: no policy, so nothing says who made the bundle
   std::vector<Signer> signers = {};
+  bool builtin = false;  // if true, it is the library's own bundle, whose root the library knows
 
   static TrustReport of(const Bundle& bundle);
 };

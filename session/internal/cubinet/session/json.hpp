@@ -6,6 +6,7 @@
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/record_names.hpp>
 #include <cubinet/cubin_registry/store.hpp>
+#include <cubinet/session/builtin_bundle.hpp>
 #include <cubinet/session/device_choice.hpp>
 #include <cubinet/session/trust_report.hpp>
 #include <cubinet/spec/cubin.hpp>
@@ -32,8 +33,10 @@ nlohmann::json describe(const EntryPoint& entry_point);
 nlohmann::json describe(const StoreFinding& finding);  // {"kind", "file", "reason"}
 nlohmann::json describe(const CubinRecord& record);    // a summary
 nlohmann::json describe_fully(const CubinRecord& record);
-// {"policy", "threshold", "signers"}; null without a policy.
+// {"policy", "threshold", "signers", "builtin"}; null without a policy, {"builtin"} for the bundle
+// of the library.
 nlohmann::json describe(const TrustReport& report);
+nlohmann::json describe(const BuiltinReport& report);  // {"root", "file", "used", "refused", "records"}
 
 nlohmann::json describe(const std::vector<ImportReport::Outranked>& outranked);  // [{"imported", "in_use"}]
 nlohmann::json describe(const std::vector<UnservedProblem>& unserved);           // [{"problem", "reason"}]

@@ -4,6 +4,7 @@
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/session/builtin_bundle.hpp>
 #include <cubinet/session/session_options.hpp>
 
 #include <memory>
@@ -34,7 +35,9 @@ struct OpenedStores {
   std::shared_ptr<Home> home = nullptr;  // one of `stores`; nullptr: none is used
 };
 // Opens all stores that the options name. Servers and caches are contacted at their first look-up.
-Result<OpenedStores> open_stores(const SessionOptions& options);
+// `builtin_root` is the digest that the builtin bundle must have.
+Result<OpenedStores> open_stores(const SessionOptions& options,
+                                 const std::optional<Sha256Digest>& builtin_root = builtin_bundle_root());
 
 // Returns the search for NVRTC that the options specify. Bundled headers are unpacked in the home's
 // folder unless the options name another.

@@ -68,6 +68,9 @@ struct CubinRecord {
   Sha256Digest digest;                  // of the image
   std::uint64_t size = 0;               // of the image, in bytes
   std::uint32_t interface_version = 0;  // of the template's argument structure and semantics
+  // The digest of the template's text that it was built from (KernelTemplate::text_digest()).
+  // Zeros: not known, for example of a published kernel.
+  Sha256Digest template_text;
   CubinOrigin origin = CubinOrigin::compiled;
   // The version of the bundle it came from, or the number under which its folder was imported; 0
   // for a local build.
@@ -91,9 +94,9 @@ struct CubinRecord {
 
 // Returns the record's bytes, little-endian. The layout is docs/formats/record.md:
 //   "CREC" u16 version, fields, 32 bytes SHA-256 of all preceding bytes.
-// Version history: 4 (2026-11) identities of schema 2, imported kernels, blocks of three
-// dimensions, globals. Earlier versions were never released.
-inline constexpr std::uint16_t kRecordVersion = 4;
+// Version history: 5 (2026-11) the digest of the template's text. Earlier versions were never
+// released.
+inline constexpr std::uint16_t kRecordVersion = 5;
 Bytes encode_record(const CubinRecord& record);
 // Returns corruption for damaged bytes and for values above the limits, and unsupported for a newer
 // version.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -35,6 +36,10 @@ struct TrustPolicy {
   std::string origin;  // the policy's location for messages: "/etc/cubinet/policy.json, line 4"
 };
 
+// The place of the bundle that belongs to the library (SessionOptions::builtin_bundle). Only a
+// store of the policy with exactly this place applies to it, not the default.
+inline constexpr std::string_view kBuiltinPlace = "builtin:";
+
 // A trusted key that has signed, and the comment that it signed.
 struct Signer {
   PublicKey key;
@@ -45,10 +50,10 @@ struct Signer {
 // the file's default. Returns nullopt if the file has neither, or if there is no file. The format
 // is docs/formats/policy.md.
 //
-// `place` is a path, or the URL of a server without channel and digest. A URL may have any form
-// that can be made canonical. `home` is the folder whose `policy.json` is used if `policy_file` is
-// empty, and whose key set and versions seen are used. It may be empty. If `files` is nullptr, the
-// operating system's files are used.
+// `place` is a path, kBuiltinPlace, or the URL of a server without channel and digest. A URL may
+// have any form that can be made canonical. `home` is the folder whose `policy.json` is used if
+// `policy_file` is empty, and whose key set and versions seen are used. It may be empty. If `files`
+// is nullptr, the operating system's files are used.
 //
 // Errors: invalid_argument names the line of the file, or the location that has no canonical form.
 // untrusted is returned if another user could have written the file, if the file names the home's
