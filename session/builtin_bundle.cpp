@@ -25,6 +25,12 @@ Result<std::shared_ptr<Bundle>> open_under(const SessionOptions& options, const 
 
 }  // namespace
 
+// CUBINET_BUILTIN_ROOT is the digest in hex, or empty (cmake/CubinetBuiltinBundle.cmake).
+std::optional<Sha256Digest> builtin_bundle_root() {
+  const auto root = Sha256Digest::parse(CUBINET_BUILTIN_ROOT);
+  return root ? std::optional(*root) : std::nullopt;
+}
+
 Result<std::shared_ptr<Bundle>> open_builtin_bundle(const SessionOptions& options,
                                                     const std::optional<Sha256Digest>& root) {
   if (!root) {

@@ -16,9 +16,9 @@ namespace cubinet {
 std::optional<Sha256Digest> builtin_bundle_root();
 
 // Opens SessionOptions::builtin_bundle, whose place is kBuiltinPlace. The digest of its root
-// replaces signatures. Returns nullptr, with a log line, if the policy for kBuiltinPlace refuses it.
-// Returns invalid_argument if `root` is nullopt, untrusted if the file has another root, the errors
-// of Bundle::open, and those of find_trust_policy.
+// replaces signatures. Returns nullptr, with a log line, if the policy for kBuiltinPlace refuses
+// it. Returns invalid_argument if `root` is nullopt, untrusted if the file has another root, the
+// errors of Bundle::open, and those of find_trust_policy.
 Result<std::shared_ptr<Bundle>> open_builtin_bundle(const SessionOptions& options,
                                                     const std::optional<Sha256Digest>& root);
 

@@ -33,8 +33,8 @@ nlohmann::json describe(const EntryPoint& entry_point);
 nlohmann::json describe(const StoreFinding& finding);  // {"kind", "file", "reason"}
 nlohmann::json describe(const CubinRecord& record);    // a summary
 nlohmann::json describe_fully(const CubinRecord& record);
-// {"policy", "threshold", "signers", "builtin"}; null without a policy, {"builtin"} for the bundle of
-// the library.
+// {"policy", "threshold", "signers", "builtin"}; null without a policy, {"builtin"} for the bundle
+// of the library.
 nlohmann::json describe(const TrustReport& report);
 nlohmann::json describe(const BuiltinReport& report);  // {"root", "file", "used", "refused", "records"}
 

@@ -36,8 +36,8 @@ struct TrustPolicy {
   std::string origin;  // the policy's location for messages: "/etc/cubinet/policy.json, line 4"
 };
 
-// The place of the bundle that belongs to the library (SessionOptions::builtin_bundle). Only a store
-// of the policy with exactly this place applies to it, not the default.
+// The place of the bundle that belongs to the library (SessionOptions::builtin_bundle). Only a
+// store of the policy with exactly this place applies to it, not the default.
 inline constexpr std::string_view kBuiltinPlace = "builtin:";
 
 // A trusted key that has signed, and the comment that it signed.
