@@ -86,6 +86,15 @@ std::string describe(const PyKernel& self) {
   return take_text(json);
 }
 
+std::string explain(const PyKernel& self, const std::string& device) {
+  const Handle<cubinet_runtime> runtime = self.runtime->open();
+  cubinet_text* json = nullptr;
+  call([&](cubinet_error** error) {
+    return cubinet_kernel_explain(self.handle.get(), cubinet_python::to_c(device), &json, error);
+  });
+  return take_text(json);
+}
+
 nb::bytes image(const PyKernel& self, const std::string& target, std::int32_t kind) {
   const Handle<cubinet_runtime> runtime = self.runtime->open();
   cubinet_text* bytes = nullptr;
@@ -119,6 +128,7 @@ PyFunction function(const PyKernel& self, std::int32_t device, const std::string
 void add_kernel(nb::module_& module) {
   nb::class_<PyKernel>(module, "Kernel")
       .def("describe", describe)
+      .def("explain", explain, nb::arg("device"))
       .def("image", image, nb::arg("target"), nb::arg("kind"))
       .def("forget", forget, nb::arg("device"))
       .def("function", function, nb::arg("device"), nb::arg("entry_point"));

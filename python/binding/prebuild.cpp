@@ -108,14 +108,13 @@ void pass_on(const std::deque<Progress>& notes, nb::handle progress) {
     progress(note.done, note.total, note.kernel, note.outcome, note.seconds, note.bytes);
 }
 
-std::string prebuild(std::vector<std::string> variables,
-                     std::vector<std::pair<std::string, std::string>> settings, const std::string& output,
+std::string prebuild(const Variables& variables, const Options& settings, nb::bytes output,
                      const std::string& matrix, std::uint32_t jobs, const std::string& profile,
                      const std::string& channel, std::uint64_t version, std::uint64_t created,
                      std::uint64_t expires, nb::object progress) {
-  const ConfigHandle config = make_configuration({std::move(variables), std::move(settings)});
+  const ConfigHandle config = make_configuration(variables, settings);
   cubinet_prebuild_options options = CUBINET_PREBUILD_OPTIONS_INIT;
-  options.output = to_c(output);
+  options.output = {output.c_str(), output.size()};
   options.matrix = to_c(matrix);
   options.jobs = jobs;
   options.profile = to_c(profile);

@@ -13,6 +13,7 @@ docs/python.md describes the package.
 
 from cubinet import _startup  # noqa: F401  refuses interpreters that the library does not support
 from cubinet._core import Function
+from cubinet.command import doctor, verify
 from cubinet.configuration import Bundle, Configuration, Home
 from cubinet.errors import (
     Busy,
@@ -57,5 +58,7 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Untrusted",
+    "doctor",
     "prebuild",
+    "verify",
 ]

@@ -124,6 +124,12 @@ class Kernel:
         """Returns the complete specification: "template", "parameters", and "flags" if it has some."""
         return json.loads(self._handle.describe())
 
+    def explain(self, device: str) -> dict[str, Any]:
+        """Returns which build a device of this compute capability ("9.0" or "sm_90") would get, and
+        why: the builds of all stores, best first, each with a verdict; the target that would be
+        compiled; or the reason why there is neither. Needs no driver and compiles nothing."""
+        return json.loads(self._handle.explain(device))
+
     def forget(self, device: int = 0) -> bool:
         """Removes the kernel from the Runtime's cache of a device, so that the next request looks in
         the stores again. Returns whether there was something to remove."""

@@ -64,6 +64,6 @@ def prebuild(
     text = json.dumps(matrix) if isinstance(matrix, Mapping) else Path(matrix).read_text(encoding="utf-8")
     call = None if progress is None else lambda *facts: progress(Progress(*facts))
     report = _core.prebuild(
-        *lines_of(chosen), os.fspath(output), text, jobs, profile, channel, version, created, expires, call
+        *lines_of(chosen), os.fsencode(output), text, jobs, profile, channel, version, created, expires, call
     )
     return json.loads(report)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NoReturn
@@ -89,6 +90,11 @@ class Runtime:
 
     def counters(self) -> Counters:
         return Counters(**self._handle.counters())
+
+    def stores(self) -> list[dict[str, Any]]:
+        """Returns the stores that the Runtime searches, in their order, with "kind", "place", "source",
+        "writable" and counters. Contacts no server."""
+        return json.loads(self._handle.stores())
 
     def close(self) -> None:
         """Ends the Runtime. Loaded Functions stay usable; their kernels load nothing any more."""

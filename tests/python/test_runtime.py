@@ -24,7 +24,9 @@ def test_a_closed_runtime_refuses_every_call(make_runtime, shared_home):
         lambda: runtime.stored_kernel("name"),
         runtime.counters,
         kernel.function,
+        runtime.stores,
         lambda: kernel.image("sm_90a"),
+        lambda: kernel.explain("9.0"),
         kernel.forget,
     ):
         with pytest.raises(cubinet.InvalidArgument, match="the Runtime is closed"):
@@ -66,6 +68,15 @@ def test_options_replace_members_of_the_configuration(stub, environment, shared_
     with cubinet.Runtime(configuration, home=shared_home, compile="on_miss") as runtime:
         assert runtime.configuration.compile == "on_miss"
         assert runtime.configuration.driver == stub.path
+
+
+def test_a_runtime_names_its_stores_in_order(make_runtime, tmp_path):
+    for name in ("site", "home"):
+        make_runtime(home=tmp_path / name)
+    stores = make_runtime(home=tmp_path / "home", site_homes=tmp_path / "site").stores()
+    assert [each["kind"] for each in stores] == ["memory", "home", "home"]
+    assert [each["place"] for each in stores] == ["", str(tmp_path / "home"), str(tmp_path / "site")]
+    assert [each["writable"] for each in stores] == [True, True, False]
 
 
 def test_counters_count_each_source(make_runtime, tmp_path):
