@@ -52,7 +52,7 @@ void add_runtime(nb::module_& module) {
       .def("__init__", create, nb::arg("variables"), nb::arg("options"))
       .def("close", [](PyRuntime& self) { self.state->handle.reset(); })
       .def_prop_ro("closed", [](const PyRuntime& self) { return !self.state->handle; })
-      .def("counters", counters)
+      .def("counters", counters, nb::sig("def counters(self) -> dict[str, int]"))
       .def("stores", stores);
 }
 

@@ -63,7 +63,8 @@ def prebuild(
     chosen = dataclasses.replace(configuration or Configuration(), **options)
     text = json.dumps(matrix) if isinstance(matrix, Mapping) else Path(matrix).read_text(encoding="utf-8")
     call = None if progress is None else lambda *facts: progress(Progress(*facts))
-    report = _core.prebuild(
+    written = _core.prebuild(
         *lines_of(chosen), os.fsencode(output), text, jobs, profile, channel, version, created, expires, call
     )
-    return json.loads(report)
+    report: dict[str, Any] = json.loads(written)
+    return report

@@ -94,7 +94,8 @@ class Runtime:
     def stores(self) -> list[dict[str, Any]]:
         """Returns the stores that the Runtime searches, in their order, with "kind", "place", "source",
         "writable" and counters. Contacts no server."""
-        return json.loads(self._handle.stores())
+        stores: list[dict[str, Any]] = json.loads(self._handle.stores())
+        return stores
 
     def close(self) -> None:
         """Ends the Runtime. Loaded Functions stay usable; their kernels load nothing any more."""

@@ -121,7 +121,7 @@ def test_a_keyboard_interrupt_ends_the_run(options, tmp_path):
 
 def test_other_threads_run_meanwhile(options, tmp_path):
     rounds, _ = rounds_during(lambda: cubinet.prebuild(tmp_path / "b.bundle", matrix_of(64, 128), **options))
-    assert rounds > 5
+    assert rounds > 2
 
 
 def test_lines_of_threads_that_python_does_not_know_arrive(options, tmp_path, caplog):
