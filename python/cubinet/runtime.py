@@ -43,7 +43,8 @@ class Runtime:
     Options are the members of Configuration: `Runtime(home="/var/cache/cubinet", compile="never")`.
     Opens the home and the bundles; the driver, NVRTC and servers are opened when first needed.
 
-    In a child process that is forked afterwards, every call raises Unsupported.
+    In a child process that is forked afterwards, calls that search, compile, load or launch raise
+    Unsupported.
     """
 
     def __init__(self, configuration: Configuration | None = None, **options: Any) -> None:
