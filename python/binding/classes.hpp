@@ -9,6 +9,7 @@ namespace cubinet_python {
 void add_runtime(nanobind::module_& module);
 void add_kernel(nanobind::module_& module);
 void add_function(nanobind::module_& module);
+void add_attention(nanobind::module_& module);
 void add_command(nanobind::module_& module);
 void add_prebuild(nanobind::module_& module);
 

@@ -3,6 +3,7 @@
 
 #include "classes.hpp"
 #include "errors.hpp"
+#include "fast_method.hpp"
 #include "launch_arguments.hpp"
 #include "launch_options.hpp"
 #include "stream.hpp"
@@ -72,16 +73,8 @@ PyObject* launch(PyObject* object, PyObject* const* arguments, Py_ssize_t count,
                                      converted.count(), error);
     });
     Py_RETURN_NONE;
-  } catch (nb::python_error& error) {
-    error.restore();
-  } catch (const nb::builtin_exception& error) {
-    PyErr_SetString(PyExc_TypeError, error.what());
-  } catch (const std::bad_cast&) {
-    PyErr_SetString(PyExc_TypeError, "an argument describes its tensor with values of wrong types");
-  } catch (const std::logic_error& error) {
-    PyErr_SetString(PyExc_ValueError, error.what());
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    restore_error();
   }
   return nullptr;
 }
@@ -150,10 +143,7 @@ void add_function(nb::module_& module) {
           .def_prop_ro(
               "device", [](const PyFunction& self) { return self.parameters.device; },
               "The ordinal of the device.");
-  const nb::object method =
-      nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &launch_method));
-  if (!method.is_valid()) throw nb::python_error();
-  nb::setattr(type, "launch", method);
+  add_method(type, launch_method);
 }
 
 }  // namespace cubinet_python

@@ -12,7 +12,8 @@ docs/python.md describes the package.
 """
 
 from cubinet import _startup  # noqa: F401  refuses interpreters that the library does not support
-from cubinet._core import Function
+from cubinet._core import Attention, Function, Merge, Workspace
+from cubinet.attention import AttentionProblem, PlanOptions
 from cubinet.command import doctor, verify
 from cubinet.configuration import Bundle, Configuration, Home
 from cubinet.errors import (
@@ -36,6 +37,8 @@ from cubinet.runtime import Counters, Runtime
 __version__ = "0.1.0"
 
 __all__ = [
+    "Attention",
+    "AttentionProblem",
     "Bundle",
     "Busy",
     "CompileFailed",
@@ -50,7 +53,9 @@ __all__ = [
     "InvalidArgument",
     "IoError",
     "Kernel",
+    "Merge",
     "NotFound",
+    "PlanOptions",
     "Progress",
     "Runtime",
     "SourceProgram",
@@ -58,6 +63,7 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Untrusted",
+    "Workspace",
     "doctor",
     "prebuild",
     "verify",

@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from cubinet import _core
+from cubinet._core import Attention, Merge
+from cubinet.attention import AttentionProblem, PlanOptions, fields_of
 from cubinet.configuration import Configuration, lines_of
 from cubinet.kernels import Kernel, SourceProgram, Spec
 
@@ -88,6 +90,33 @@ class Runtime:
         Raises InvalidArgument, with the keys, if several match.
         """
         return Kernel(_core.kernel_from_name(self._handle, name))
+
+    def attention_plan(
+        self, problem: AttentionProblem, device: str = "9.0", sm_count: int = 0, **options: Any
+    ) -> dict[str, Any]:
+        """Returns the plan of a problem for a device of this compute capability and SM count (0: the
+        usual one). `options` are the members of PlanOptions. Needs no driver and compiles nothing."""
+        chosen = fields_of(PlanOptions(**options))
+        return json.loads(_core.attention_plan(self._handle, fields_of(problem), chosen, device, sm_count))
+
+    def attention(self, problem: AttentionProblem, device: int = 0, **options: Any) -> Attention:
+        """Plans a problem, finds or compiles every kernel, and loads it. `options` are the members of
+        PlanOptions. May block for seconds while it compiles. Keep the Attention, also as long as a
+        CUDA graph with its runs is used."""
+        return _core.bind_attention(self._handle, fields_of(problem), fields_of(PlanOptions(**options)), device)
+
+    def merge(
+        self,
+        heads: int,
+        head_dim: int,
+        type: str = "bf16",
+        type_o: str | None = None,
+        output_scale: float = 1.0,
+        device: int = 0,
+    ) -> Merge:
+        """Loads the kernel that merges two partial attention results by their log-sum-exps. `type` is
+        that of O of both parts, `type_o` that of the merged O (None: the same). May compile."""
+        return _core.bind_merge(self._handle, heads, head_dim, type, type_o or type, output_scale, device)
 
     def counters(self) -> Counters:
         return Counters(**self._handle.counters())

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention_problem.hpp"
+
+#include "element_types.hpp"
+#include "errors.hpp"
+#include "text.hpp"
+
+#include <limits>
+#include <nanobind/stl/string.h>
+#include <string_view>
+
+namespace cubinet_python {
+namespace {
+
+namespace nb = nanobind;
+
+std::uint32_t count_of(const char* name, nb::handle value) {
+  const long long number = PyLong_AsLongLong(value.ptr());
+  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (number < 0 || number > std::numeric_limits<std::uint32_t>::max())
+    refuse(std::string("'") + name + "' is " + std::to_string(number), "pass a count of 32 bits");
+  return static_cast<std::uint32_t>(number);
+}
+
+// A text that stands for a constant of the C library.
+struct Choice {
+  const char* name;
+  std::int32_t value;
+};
+
+template <std::size_t count>
+std::int32_t choice_of(const char* name, nb::handle value, const Choice (&choices)[count]) {
+  const auto text = nb::cast<std::string>(value);
+  std::string known;
+  for (const Choice& choice : choices) {
+    if (text == choice.name) return choice.value;
+    known += (known.empty() ? "\"" : ", \"") + std::string(choice.name) + "\"";
+  }
+  refuse(std::string("'") + name + "' is \"" + text + "\"", "use one of " + known);
+}
+
+constexpr Choice kMasks[] = {
+    {"dense", CUBINET_MASK_DENSE}, {"causal", CUBINET_MASK_CAUSAL}, {"custom", CUBINET_MASK_CUSTOM}};
+constexpr Choice kOrders[] = {{"nhd", CUBINET_KV_NHD}, {"hnd", CUBINET_KV_HND}};
+constexpr Choice kProblemFlags[] = {{"ragged_q", CUBINET_ATTENTION_RAGGED_Q},
+                                    {"lse", CUBINET_ATTENTION_LSE},
+                                    {"sinks", CUBINET_ATTENTION_SINKS},
+                                    {"scales_on_device", CUBINET_ATTENTION_SCALES_ON_DEVICE},
+                                    {"append", CUBINET_ATTENTION_APPEND},
+                                    {"append_only", CUBINET_ATTENTION_APPEND_ONLY},
+                                    {"rope_interleaved", CUBINET_ATTENTION_ROPE_INTERLEAVED},
+                                    {"positions", CUBINET_ATTENTION_POSITIONS}};
+
+template <std::size_t count>
+std::uint32_t flags_of(const nb::dict& fields, const Choice (&flags)[count]) {
+  std::uint32_t all = 0;
+  for (const Choice& flag : flags)
+    if (nb::cast<bool>(fields[flag.name])) all |= static_cast<std::uint32_t>(flag.value);
+  return all;
+}
+
+}  // namespace
+
+ProblemValues::ProblemValues(const nb::dict& problem, const nb::dict& options) {
+  read_problem(problem);
+  read_options(options);
+}
+
+void ProblemValues::read_problem(const nb::dict& fields) {
+  cubinet_attention_problem& p = problem_;
+  for (const auto& [name, member] : {std::pair{"batch", &p.batch},
+                                     {"q_len", &p.q_len},
+                                     {"kv_len", &p.kv_len},
+                                     {"heads_q", &p.heads_q},
+                                     {"heads_kv", &p.heads_kv},
+                                     {"head_dim_qk", &p.head_dim_qk},
+                                     {"head_dim_v", &p.head_dim_v},
+                                     {"page_size", &p.page_size},
+                                     {"window", &p.window},
+                                     {"rope_dim", &p.rope_dim}})
+    *member = count_of(name, fields[name]);
+  for (const auto& [name, member] : {std::pair{"type_q", &p.type_q},
+                                     {"type_kv", &p.type_kv},
+                                     {"type_o", &p.type_o},
+                                     {"append_type", &p.append_type}})
+    *member = type_of(nb::cast<std::string>(fields[name]), name);
+  for (const auto& [name, member] : {std::pair{"softmax_scale", &p.softmax_scale},
+                                     {"soft_cap", &p.soft_cap},
+                                     {"output_scale", &p.output_scale},
+                                     {"q_scale", &p.q_scale},
+                                     {"k_scale", &p.k_scale},
+                                     {"v_scale", &p.v_scale}})
+    *member = nb::cast<double>(fields[name]);
+  p.mask = choice_of("mask", fields["mask"], kMasks);
+  p.kv_order = choice_of("kv_order", fields["kv_order"], kOrders);
+  p.flags = flags_of(fields, kProblemFlags);
+  if (fields["kv_lengths"].is_none()) return;
+  for (const nb::handle length : fields["kv_lengths"])
+    kv_lengths_.push_back(nb::cast<std::int32_t>(length));
+  if (kv_lengths_.size() != p.batch) {
+    refuse("'kv_lengths' has " + std::to_string(kv_lengths_.size()) + " lengths, and the batch is " +
+               std::to_string(p.batch),
+           "pass one length for each sequence");
+  }
+  p.kv_lengths = kv_lengths_.data();
+}
+
+void ProblemValues::read_options(const nb::dict& fields) {
+  backend_ = nb::cast<std::string>(fields["backend"]);
+  options_.backend = to_c(backend_);
+  options_.splits = count_of("splits", fields["splits"]);
+  options_.split_tokens = count_of("split_tokens", fields["split_tokens"]);
+  constexpr Choice kFlags[] = {{"existing_kernels", CUBINET_PLAN_EXISTING_KERNELS},
+                               {"starts_early", CUBINET_PLAN_STARTS_EARLY}};
+  options_.flags = flags_of(fields, kFlags);
+}
+
+}  // namespace cubinet_python

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention: problems, plans, and what a run accepts. Real kernels are loaded by the stub driver."""
+import dataclasses
+import pickle
+
+import pytest
+
+import cubinet
+import exchange
+from cubinet import AttentionProblem
+from exchange import Tensor
+
+PROBLEM = AttentionProblem(batch=3, kv_len=1000, heads_q=32, heads_kv=8, page_size=64)
+PAGES = 16  # of a sequence of 1000 tokens
+
+
+def tensors(problem=PROBLEM, **changes):
+    """The tensors of a run, each at an address of its own."""
+    b, h, hk, d, page = problem.batch, problem.heads_q, problem.heads_kv, problem.head_dim_qk, problem.page_size
+    shapes = {"q": (b, 1, h, d), "k": (50, page, hk, d), "v": (50, page, hk, d), "o": (b, 1, h, d),
+              "page_table": (b, PAGES), "kv_lengths": (b,)}
+    types = {"page_table": "int32", "kv_lengths": "int32"}
+    made = {name: Tensor(shape, types.get(name, "bfloat16"), (index + 1) << 32)
+            for index, (name, shape) in enumerate(shapes.items())}
+    return made | changes
+
+
+@pytest.fixture
+def attention(runtime):
+    exchange.set_current_stream(0)
+    with runtime.attention(PROBLEM) as attention:
+        yield attention
+
+
+@pytest.fixture
+def workspace(attention):
+    with attention.workspace() as workspace:
+        yield workspace
+
+
+def test_problems_compare_and_pickle():
+    assert pickle.loads(pickle.dumps(PROBLEM)) == PROBLEM
+    assert hash(dataclasses.replace(PROBLEM)) == hash(PROBLEM)
+    assert dataclasses.replace(PROBLEM, batch=4) != PROBLEM
+    assert AttentionProblem(batch=2, kv_len=9, heads_q=1, heads_kv=1, kv_lengths=[3, 9]).kv_lengths == (3, 9)
+
+
+def test_a_plan_needs_no_driver(make_runtime):
+    plan = make_runtime(driver="/absent").attention_plan(PROBLEM, "9.0", 132)
+    assert plan["backend"] == "templates"
+    with pytest.raises(cubinet.InvalidArgument, match="9"):
+        make_runtime(driver="/absent").attention_plan(PROBLEM, "9")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"batch": 0}, "batch"),
+        ({"batch": -1}, "'batch' is -1"),
+        ({"heads_q": 30}, "heads"),
+        ({"type_kv": "fp8"}, "'type_kv' is \"fp8\".*e4m3"),
+        ({"mask": "full"}, "'mask' is \"full\".*causal"),
+        ({"kv_order": "ndh"}, "'kv_order'"),
+        ({"kv_lengths": (1, 2)}, "'kv_lengths' has 2 lengths"),
+        ({"kv_lengths": (1, 2, 5000)}, "5000"),
+        ({"page_size": 0}, "page"),
+    ],
+)
+def test_a_wrong_problem_is_an_error_that_names_the_member(runtime, change, message):
+    with pytest.raises(cubinet.InvalidArgument, match=message):
+        runtime.attention(dataclasses.replace(PROBLEM, **change))
+
+
+def test_options_of_a_plan_are_members_of_plan_options(runtime):
+    assert runtime.attention_plan(PROBLEM, "9.0", splits=2)
+    with pytest.raises(TypeError, match="split"):
+        runtime.attention_plan(PROBLEM, "9.0", split=2)
+    with pytest.raises(cubinet.Error, match="nobody"):
+        runtime.attention_plan(PROBLEM, "9.0", backend="nobody")
+
+
+def test_a_run_launches_the_steps_of_its_plan(stub, attention, workspace):
+    before = len(stub.launches())
+    attention.run(**tensors(), workspace=workspace)
+    assert len(stub.launches()) - before == attention.info["steps"]
+
+
+def test_a_check_asks_the_driver_where_the_tensors_are(stub, attention, workspace):
+    with pytest.raises(cubinet.Error, match="attention: q must be on"):
+        attention.check(**tensors(), workspace=workspace)
+    assert stub.launches() == []
+
+
+def test_a_run_follows_the_current_stream_and_a_stated_one(stub, attention, workspace):
+    current, stated = stub.make_stream(), stub.make_stream()
+    exchange.set_current_stream(current)
+    attention.run(**tensors(), workspace=workspace)
+    assert stub.launches()[-1].stream == current
+    attention.run(**tensors(), workspace=workspace, stream=stated)
+    assert stub.launches()[-1].stream == stated
+
+
+def test_one_query_token_needs_no_dimension(stub, attention, workspace):
+    attention.run(**tensors(q=Tensor((3, 32, 128)), o=Tensor((3, 32, 128), address=9 << 32)), workspace=workspace)
+    assert stub.launches()
+
+
+def test_views_are_passed_by_their_strides(stub, attention, workspace):
+    """A packed cache, [pages, heads, page, K and V], and a Q that is part of a fused projection."""
+    row = 2 * 128
+    shape, strides = (50, 64, 8, 128), (8 * 64 * row, row, 64 * row, 1)
+    packed = {"k": Tensor(shape, address=2 << 32, strides=strides),
+              "v": Tensor(shape, address=(2 << 32) + 256, strides=strides)}
+    fused = Tensor((3, 1, 32, 128), strides=(48 * 128, 48 * 128, 128, 1))
+    attention.run(**tensors(q=fused, **packed), workspace=workspace)
+    assert stub.launches()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("q", Tensor((3, 1, 32, 64)), r"'q' has the shape \[3, 1, 32, 64\]; expected \[batch=3, q_len=1, heads_q=32"),
+        ("q", Tensor((2, 1, 32, 128)), r"'q' has the shape \[2, 1, 32, 128\]"),
+        ("q", Tensor((3, 1, 32, 128), "float16"), "'q' has elements of type fp16; pass a tensor of bf16"),
+        ("q", Tensor((3, 1, 32, 128), device=(1, 0)), "'q' is in host memory"),
+        ("q", Tensor((3, 1, 32, 128), device=(2, 1)), "'q' is on device 1; pass a tensor on device 0"),
+        ("q", Tensor((3, 1, 32, 128), strides=(8192, 8192, 256, 2)), "'q' .*not contiguous in its last dimension"),
+        ("q", Tensor((3, 1, 32, 128), address=(1 << 32) + 2), "q is at the address"),
+        ("q", 7, "'q' is no tensor"),
+        ("k", Tensor((50, 32, 8, 128)), r"'k' .*page_size=64"),
+        ("k", Tensor((0, 64, 8, 128)), r"'k' .*pages>=1"),
+        ("v", Tensor((50, 64, 8, 128), "float8_e4m3fn"), "'v' has elements of type e4m3"),
+        ("v", Tensor((50, 64, 8, 128), strides=(8, 8, 8, 1)), "v has the strides"),
+        ("page_table", Tensor((3, PAGES - 1), "int32"), r"'page_table' .*pages>=16"),
+        ("page_table", Tensor((3, PAGES), "float32"), "'page_table' has elements of type fp32; pass a tensor of int32"),
+        ("kv_lengths", Tensor((2,), "int32"), r"'kv_lengths' has the shape \[2\]; expected \[batch=3\]"),
+        ("kv_lengths", Tensor((3,), "int32", strides=(2,)), "'kv_lengths' .*contiguous"),
+        ("sinks", Tensor((32,), "float32"), "'sinks' is not used by this problem"),
+        ("new_k", Tensor((3, 1, 8, 128)), "'new_k' is not used by this problem"),
+        ("workspace", Tensor((9,), "uint8"), "'workspace' is no Workspace"),
+    ],
+)
+def test_a_wrong_tensor_is_refused_by_name_before_any_launch(stub, attention, workspace, name, wrong, message):
+    given = tensors(workspace=workspace) | {name: wrong}
+    with pytest.raises(cubinet.InvalidArgument, match=message):
+        attention.run(**given)
+    assert stub.launches() == []
+
+
+@pytest.mark.parametrize("name", ["q", "k", "v", "o", "page_table", "kv_lengths"])
+def test_a_missing_tensor_is_refused_by_name(stub, attention, workspace, name):
+    given = tensors(workspace=workspace)
+    for absent in ({}, {name: None}):
+        without = {key: value for key, value in given.items() if key != name} | absent
+        with pytest.raises(cubinet.InvalidArgument, match=f"'{name}' is missing"):
+            attention.run(**without)
+    assert stub.launches() == []
+
+
+def test_unknown_keywords_and_positions_are_type_errors(attention, workspace):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'qq'"):
+        attention.run(**tensors(), qq=1)
+    with pytest.raises(TypeError, match="'tokens'"):
+        attention.run(**tensors(), workspace=workspace, tokens=1)
+    with pytest.raises(TypeError, match="keyword arguments only"):
+        attention.run(Tensor((3, 1, 32, 128)))
+
+
+def test_a_workspace_of_a_smaller_plan_is_refused(stub, runtime, attention):
+    small = runtime.attention(dataclasses.replace(PROBLEM, batch=1, kv_len=64))
+    needed = attention.info["scratch_bytes"]
+    if small.info["scratch_bytes"] >= needed:
+        pytest.skip("the small plan needs as much")
+    with small.workspace() as workspace, pytest.raises(cubinet.InvalidArgument, match="scratch|counters"):
+        attention.run(**tensors(), workspace=workspace)
+    assert stub.launches() == []
+
+
+def test_scratch_and_counters_may_be_the_callers(stub, attention):
+    info = attention.info
+    own = {"scratch": Tensor((max(info["scratch_bytes"], 1),), "uint8", 20 << 32),
+           "counters": Tensor((max(info["counter_bytes"], 1),), "uint8", 21 << 32)}
+    attention.run(**tensors(), **own)
+    assert stub.launches()
+
+
+def test_closed_objects_are_refused(stub, runtime):
+    attention = runtime.attention(PROBLEM)
+    workspace = attention.workspace()
+    workspace.close()
+    with pytest.raises(cubinet.InvalidArgument, match="the Workspace is closed"):
+        attention.run(**tensors(), workspace=workspace)
+    attention.close()
+    assert attention.closed
+    for call in (lambda: attention.run(**tensors()), lambda: attention.info, attention.workspace):
+        with pytest.raises(cubinet.InvalidArgument, match="the Attention is closed"):
+            call()
+    assert stub.launches() == []
+
+
+def test_a_closed_runtime_binds_nothing(make_runtime, shared_home):
+    runtime = make_runtime(home=shared_home)
+    runtime.close()
+    for call in (lambda: runtime.attention(PROBLEM), lambda: runtime.attention_plan(PROBLEM), lambda: runtime.merge(1, 8)):
+        with pytest.raises(cubinet.InvalidArgument, match="closed"):
+            call()
+
+
+def test_handles_refuse_to_pickle(attention, workspace):
+    for handle in (attention, workspace):
+        with pytest.raises(TypeError, match="pickle"):
+            pickle.dumps(handle)
+
+
+def test_new_tokens_are_appended_and_rotated(stub, runtime):
+    problem = dataclasses.replace(PROBLEM, append=True, rope_dim=128)
+    given = tensors(
+        new_q=Tensor((3, 1, 32, 128), address=10 << 32),
+        new_k=Tensor((3, 1, 8, 128), address=11 << 32, strides=(48 * 128, 48 * 128, 128, 1)),
+        new_v=Tensor((3, 1, 8, 128), address=12 << 32, strides=(48 * 128, 48 * 128, 128, 1)),
+        cos_sin=Tensor((1000, 128), "float32", 13 << 32),
+    )
+    with runtime.attention(problem) as attention, attention.workspace() as workspace:
+        attention.run(**given, workspace=workspace)
+        assert "append" in stub.launches()[0].kernel.decode()
+        with pytest.raises(cubinet.InvalidArgument, match=r"'cos_sin' .*positions>=1000"):
+            attention.run(**(given | {"cos_sin": Tensor((10, 128), "float32")}), workspace=workspace)
+
+
+def test_ragged_queries_have_offsets(stub, runtime):
+    problem = dataclasses.replace(PROBLEM, ragged_q=True, q_len=4, lse=True)
+    given = tensors(
+        q=Tensor((9, 32, 128)), o=Tensor((9, 32, 128), address=9 << 32),
+        q_offsets=Tensor((4,), "int32", 10 << 32), lse=Tensor((12, 32), "float32", 11 << 32),
+    )
+    with runtime.attention(problem) as attention, attention.workspace() as workspace:
+        with pytest.raises(cubinet.InvalidArgument, match="'q_offsets' is missing"):
+            attention.run(**{name: tensor for name, tensor in given.items() if name != "q_offsets"}, workspace=workspace)
+        assert stub.launches() == []
+
+
+def test_two_parts_are_merged(stub, runtime):
+    exchange.set_current_stream(0)
+    o = [Tensor((5, 32, 128), address=(index + 1) << 32) for index in range(3)]
+    lse = [Tensor((5, 32), "float32", (index + 11) << 32) for index in range(3)]
+    with runtime.merge(heads=32, head_dim=128) as merge:
+        merge.run(first_o=o[0], first_lse=lse[0], second_o=o[1], second_lse=lse[1], o=o[2], lse=lse[2])
+        assert "merge" in stub.launches()[-1].kernel.decode()
+        count = len(stub.launches())
+        merge.run(first_o=o[0], first_lse=lse[0], second_o=o[1], second_lse=lse[1], o=o[2], tokens=0)
+        assert len(stub.launches()) == count
+        with pytest.raises(cubinet.InvalidArgument, match="'tokens' is 6"):
+            merge.run(first_o=o[0], first_lse=lse[0], second_o=o[1], second_lse=lse[1], o=o[2], tokens=6)
+        with pytest.raises(cubinet.InvalidArgument, match="'second_lse' is missing"):
+            merge.run(first_o=o[0], first_lse=lse[0], second_o=o[1], o=o[2])
