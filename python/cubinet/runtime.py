@@ -97,7 +97,10 @@ class Runtime:
         """Returns the plan of a problem for a device of this compute capability and SM count (0: the
         usual one). `options` are the members of PlanOptions. Needs no driver and compiles nothing."""
         chosen = fields_of(PlanOptions(**options))
-        return json.loads(_core.attention_plan(self._handle, fields_of(problem), chosen, device, sm_count))
+        plan: dict[str, Any] = json.loads(
+            _core.attention_plan(self._handle, fields_of(problem), chosen, device, sm_count)
+        )
+        return plan
 
     def attention(self, problem: AttentionProblem, device: int = 0, **options: Any) -> Attention:
         """Plans a problem, finds or compiles every kernel, and loads it. `options` are the members of
