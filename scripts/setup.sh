@@ -14,7 +14,7 @@ usual_toolkit=/usr/local/cuda
 
 packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
-  python3-dev zlib1g-dev)
+  zlib1g-dev)
 # Servers and tools that the tests start themselves. If one is missing, its tests are skipped.
 test_packages=(abigail-tools bindfs docker-registry dpkg-dev file fish groff-base nginx openssl zsh)
 
@@ -117,11 +117,18 @@ install_test_wheels() {
     cp "$list" "$test_wheels.partial/list.txt" && mv "$test_wheels.partial" "$test_wheels"
 }
 
+# Installs the headers of python3, unless it has them. It need not be the system's.
+install_python_headers() {
+  python3 -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+    (install_packages python3-dev)
+}
+
 # Downloads the packages of scripts/python_packages.txt for this machine's python3 into
 # build/python-packages. Returns 1 if they cannot be downloaded: the Python package is then not
 # built.
 install_python_packages() {
   local stamp list=$root/scripts/python_packages.txt
+  install_python_headers || return 1
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
   stamp=$(python3 -c 'import sys; print(sys.executable, sys.version)' && cat "$list")
   if [[ -f $python_packages/list.txt && $stamp == "$(cat "$python_packages/list.txt")" ]]; then return 0; fi

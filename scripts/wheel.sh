@@ -31,7 +31,7 @@ find_python() {
   local candidate
   for candidate in "$(command -v "python3.$1" || true)" /usr/bin/python3."$1" \
     "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$1".*/bin/python; do
-    if [[ -x $candidate ]] && "$candidate" -c "import sys, venv; sys.exit(sys.version_info[:2] != (3, $1))" 2>/dev/null; then
+    if [[ -x $candidate ]] && "$candidate" -c "import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != (3, $1))" 2>/dev/null; then
       printf '%s\n' "$candidate"
       return 0
     fi
@@ -40,6 +40,8 @@ find_python() {
 }
 
 prepare() {
+  install_python_headers
+  python3 -c 'import ensurepip, venv' || install_packages python3-venv
   [[ -x $work/tools/bin/auditwheel ]] || {
     run python3 -m venv "$work/tools"
     run "$work/tools/bin/python" -m pip install --quiet auditwheel==6.8.2

@@ -12,7 +12,7 @@ using Dimension = TensorRole::Dimension;
 constexpr std::int64_t kAny = TensorRole::kAny;
 constexpr std::uint32_t kLatentColumns = 576;  // 512 latent columns and 64 of RoPE
 
-// What the roles of one problem have in common.
+// The values that the roles of one problem share.
 struct Shapes {
   const cubinet_attention_problem& problem;
   bool ragged = (problem.flags & CUBINET_ATTENTION_RAGGED_Q) != 0;

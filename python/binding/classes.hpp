@@ -10,6 +10,7 @@ void add_runtime(nanobind::module_& module);
 void add_kernel(nanobind::module_& module);
 void add_function(nanobind::module_& module);
 void add_attention(nanobind::module_& module);
+void add_command(nanobind::module_& module);
 void add_prebuild(nanobind::module_& module);
 
 }  // namespace cubinet_python

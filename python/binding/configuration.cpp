@@ -6,19 +6,25 @@
 
 namespace cubinet_python {
 
-ConfigHandle make_configuration(const ConfigurationLines& lines) {
-  std::vector<const char*> variables;
-  for (const std::string& variable : lines.variables)
-    variables.push_back(variable.c_str());
-  variables.push_back(nullptr);
+std::vector<const char*> environment_of(const Variables& variables) {
+  std::vector<const char*> environment;
+  for (const nanobind::bytes& variable : variables)
+    environment.push_back(variable.c_str());
+  environment.push_back(nullptr);
+  return environment;
+}
+
+ConfigHandle make_configuration(const Variables& variables, const Options& options) {
+  const std::vector<const char*> environment = environment_of(variables);
   cubinet_config* created = nullptr;
   call([&](cubinet_error** error) {
-    return cubinet_config_from_environment(CUBINET_ABI_VERSION, variables.data(), &created, error);
+    return cubinet_config_from_environment(CUBINET_ABI_VERSION, environment.data(), &created, error);
   });
   ConfigHandle config(created, cubinet_config_release);
-  for (const auto& [name, value] : lines.options) {
-    call([&, &name = name, &value = value](cubinet_error** error) {
-      return cubinet_config_set(created, to_c(name), to_c(value), error);
+  for (const auto& [name, bytes] : options) {
+    const cubinet_string value = {bytes.c_str(), bytes.size()};
+    call([&, &name = name](cubinet_error** error) {
+      return cubinet_config_set(created, to_c(name), value, error);
     });
   }
   send_log_to_python(created);

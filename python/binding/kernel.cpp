@@ -133,7 +133,9 @@ void add_kernel(nb::module_& module) {
       .def("forget", forget, nb::arg("device"))
       .def("function", function, nb::arg("device"), nb::arg("entry_point"));
   module.def("kernel_from_spec", from_spec, nb::arg("runtime"), nb::arg("template_name"),
-             nb::arg("parameters"));
+             nb::arg("parameters"),
+             nb::sig("def kernel_from_spec(runtime: Runtime, template_name: str, parameters: dict[str, "
+                     "typing.Any]) -> Kernel"));
   module.def("kernel_from_source", from_source, nb::arg("runtime"), nb::arg("name"), nb::arg("text"),
              nb::arg("kernels"), nb::arg("globals"), nb::arg("headers"), nb::arg("flags"), nb::arg("folder"));
   module.def("kernel_from_image", from_image, nb::arg("runtime"), nb::arg("name"), nb::arg("image"));

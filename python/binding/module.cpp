@@ -15,6 +15,7 @@ NB_MODULE(_core, module) {
   add_kernel(module);
   add_function(module);
   add_attention(module);
+  add_command(module);
   add_prebuild(module);
   module.def("stop_log", &stop_log, "Stops log lines. The package calls it when the interpreter ends.");
 }

@@ -13,9 +13,8 @@
 namespace cubinet_python {
 namespace {
 
-void create(PyRuntime* self, std::vector<std::string> variables,
-            std::vector<std::pair<std::string, std::string>> options) {
-  const ConfigHandle config = make_configuration({std::move(variables), std::move(options)});
+void create(PyRuntime* self, const Variables& variables, const Options& options) {
+  const ConfigHandle config = make_configuration(variables, options);
   cubinet_runtime* created = nullptr;
   call([&](cubinet_error** error) { return cubinet_runtime_create(config.get(), &created, error); });
   new (self) PyRuntime{std::make_shared<RuntimeState>(RuntimeState{own(created, cubinet_runtime_release)})};
@@ -40,8 +39,8 @@ nb::dict counters(const PyRuntime& self) {
 }
 
 std::string stores(const PyRuntime& self) {
-  cubinet_text* json = nullptr;
   const Handle<cubinet_runtime> runtime = self.state->open();
+  cubinet_text* json = nullptr;
   call([&](cubinet_error** error) { return cubinet_runtime_stores(runtime.get(), &json, error); });
   return take_text(json);
 }
@@ -53,7 +52,7 @@ void add_runtime(nb::module_& module) {
       .def("__init__", create, nb::arg("variables"), nb::arg("options"))
       .def("close", [](PyRuntime& self) { self.state->handle.reset(); })
       .def_prop_ro("closed", [](const PyRuntime& self) { return !self.state->handle; })
-      .def("counters", counters)
+      .def("counters", counters, nb::sig("def counters(self) -> dict[str, int]"))
       .def("stores", stores);
 }
 

@@ -14,7 +14,7 @@
 
 namespace cubinet_python {
 
-// How a tensor is described to the C library.
+// The form in which a tensor is described to the C library.
 enum class RoleKind : std::uint8_t {
   rows,    // with strides of its three outer dimensions
   table,   // two dimensions, the stride of the first
@@ -64,9 +64,9 @@ class TensorRoles {
   };
 
   // Checks the tensors of a fast call and writes them into a structure of the C library, whose
-  // members have the roles' offsets. Raises InvalidArgument, which names the tensor, for a tensor in
-  // host memory, on another device, or of another type, shape or stride than the role's, and for one
-  // that is missing or not used; TypeError for an unknown keyword.
+  // members have the roles' offsets. Raises InvalidArgument, which names the tensor, for a tensor
+  // in host memory, on another device, or of another type, shape or stride than the role's, and
+  // for one that is missing or not used; TypeError for an unknown keyword.
   Call read(PyObject* names, PyObject* const* values, void* structure) const;
 
  private:

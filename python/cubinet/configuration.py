@@ -90,17 +90,23 @@ class Configuration:
         )
 
 
-def lines_of(configuration: Configuration) -> tuple[list[str], list[tuple[str, str]]]:
-    """Returns the variables ("NAME=value") and the options of cubinet_config_set."""
+def variables_of(environment: Mapping[str, str] | None) -> list[bytes]:
+    """Returns "NAME=value" of each variable. None: those of the process."""
+    chosen = os.environ if environment is None else environment
+    return [os.fsencode(f"{name}={value}") for name, value in chosen.items()]
+
+
+def lines_of(configuration: Configuration) -> tuple[list[bytes], list[tuple[str, bytes]]]:
+    """Returns the variables and the options of cubinet_config_set."""
     environment = os.environ if configuration.environment is None else configuration.environment
-    options: list[tuple[str, str]] = []
+    options: list[tuple[str, bytes]] = []
 
     def add(name: str, value: PathLike | None) -> None:
         if value is None:
             return
-        text = os.fspath(value)
-        if "\0" in text:
-            raise InvalidArgument(f"{name} {text!r} has a zero character", "pass a path without one")
+        text = os.fsencode(value)
+        if b"\0" in text:
+            raise InvalidArgument(f"{name} {value!r} has a zero character", "pass a path without one")
         options.append((name, text))
 
     if isinstance(configuration.home, Home):
@@ -132,7 +138,19 @@ def lines_of(configuration: Configuration) -> tuple[list[str], list[tuple[str, s
         for value in values:
             add(name, value)
     add("driver_library", configuration.driver)
-    return [f"{name}={value}" for name, value in environment.items()], options
+    return variables_of(environment), options
+
+
+def command_variables(environment: Mapping[str, str] | None) -> list[bytes]:
+    """Returns the variables for the command, which finds NVRTC where a Runtime finds it."""
+    variables = dict(os.environ if environment is None else environment)
+    if library := _nvrtc_of_wheels():
+        # The command searches toolkits before wheels. FOLDER/nvidia/cu13/lib/libnvrtc.so.13
+        for name in ("CUDA_HOME", "CUDA_PATH"):
+            variables.pop(name, None)
+        folders = (str(library.parents[3]), variables.get("CUBINET_CUDA_WHEELS", ""))
+        variables["CUBINET_CUDA_WHEELS"] = ":".join(filter(None, folders))
+    return variables_of(variables)
 
 
 def _nvrtc_of_wheels() -> Path | None:

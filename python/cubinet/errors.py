@@ -127,6 +127,14 @@ _CLASSES: dict[int, type[Error]] = {
 }
 
 
+def error_by_name(name: str, message: str, remedy: str, detail: str) -> Error:
+    """Returns the exception of an error in the command's JSON."""
+    for each in _CLASSES.values():
+        if each.name == name:
+            return each(message, remedy, detail)
+    return Error(message, remedy, detail)
+
+
 def make_error(code: int, message: str, remedy: str, detail: str, native: int) -> Any:
     """Returns the exception of an error of the C library. A code of a newer library is an Error."""
     return _CLASSES.get(code, Error)(message, remedy, detail, native)

@@ -122,13 +122,15 @@ class Kernel:
 
     def describe(self) -> dict[str, Any]:
         """Returns the complete specification: "template", "parameters", and "flags" if it has some."""
-        return json.loads(self._handle.describe())
+        facts: dict[str, Any] = json.loads(self._handle.describe())
+        return facts
 
     def explain(self, device: str) -> dict[str, Any]:
-        """Returns which build a device of this compute capability ("9.0") would get, and why: the builds
-        of all stores, best first, each with a verdict; the target that would be compiled; and the
-        reason if there is neither. Needs no driver and compiles nothing."""
-        return json.loads(self._handle.explain(device))
+        """Returns which build a device of this compute capability ("9.0" or "sm_90") would get, and
+        why: the builds of all stores, best first, each with a verdict; the target that would be
+        compiled; or the reason why there is neither. Needs no driver and compiles nothing."""
+        explanation: dict[str, Any] = json.loads(self._handle.explain(device))
+        return explanation
 
     def forget(self, device: int = 0) -> bool:
         """Removes the kernel from the Runtime's cache of a device, so that the next request looks in

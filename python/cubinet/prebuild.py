@@ -6,12 +6,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cubinet import _core
+from cubinet.attention import AttentionProblem, PlanOptions, fields_of
 from cubinet.configuration import Configuration, PathLike, lines_of
 
 
@@ -33,8 +34,11 @@ class Progress:
 
 def prebuild(
     output: PathLike,
-    matrix: Mapping[str, Any] | PathLike,
+    matrix: Mapping[str, Any] | PathLike | None = None,
     *,
+    problems: Iterable[AttentionProblem] = (),
+    device: str = "",
+    sm_count: int = 0,
     jobs: int = 0,
     profile: str = "ship",
     channel: str = "",
@@ -50,6 +54,9 @@ def prebuild(
     `matrix` names the kernels: a file, or what such a file contains (docs/cli.md, prebuild):
     {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096]}, "targets": ["sm_90a"]}]}.
 
+    `problems` are attention problems whose plans' kernels are built too, for a `device` of this
+    compute capability ("9.0") and SM count (0: the usual one).
+
     `jobs` is the number of parallel compilations; 0: as processors and memory allow. `profile` is
     "plain", "ship" or "archive". `channel` and `version` name the bundle's series and place in it.
     `created` and `expires` are seconds since 1970; 0: not stated. `progress` is called in this
@@ -61,9 +68,27 @@ def prebuild(
     compilations finish, and the same call continues. Finished builds stay in the home.
     """
     chosen = dataclasses.replace(configuration or Configuration(), **options)
-    text = json.dumps(matrix) if isinstance(matrix, Mapping) else Path(matrix).read_text(encoding="utf-8")
+    text = "" if matrix is None else _text_of(matrix)
     call = None if progress is None else lambda *facts: progress(Progress(*facts))
-    report = _core.prebuild(
-        *lines_of(chosen), os.fspath(output), text, jobs, profile, channel, version, created, expires, call
+    written = _core.prebuild(
+        *lines_of(chosen),
+        os.fsencode(output),
+        text,
+        [fields_of(problem) for problem in problems],
+        fields_of(PlanOptions()),
+        device,
+        sm_count,
+        jobs,
+        profile,
+        channel,
+        version,
+        created,
+        expires,
+        call,
     )
-    return json.loads(report)
+    report: dict[str, Any] = json.loads(written)
+    return report
+
+
+def _text_of(matrix: Mapping[str, Any] | PathLike) -> str:
+    return json.dumps(matrix) if isinstance(matrix, Mapping) else Path(matrix).read_text(encoding="utf-8")

@@ -45,7 +45,8 @@ class Runtime:
     Options are the members of Configuration: `Runtime(home="/var/cache/cubinet", compile="never")`.
     Opens the home and the bundles; the driver, NVRTC and servers are opened when first needed.
 
-    In a child process that is forked afterwards, every call raises Unsupported.
+    In a child process that is forked afterwards, calls that search, compile, load or launch raise
+    Unsupported.
     """
 
     def __init__(self, configuration: Configuration | None = None, **options: Any) -> None:
@@ -96,7 +97,10 @@ class Runtime:
         """Returns the plan of a problem for a device of this compute capability and SM count (0: the
         usual one). `options` are the members of PlanOptions. Needs no driver and compiles nothing."""
         chosen = fields_of(PlanOptions(**options))
-        return json.loads(_core.attention_plan(self._handle, fields_of(problem), chosen, device, sm_count))
+        plan: dict[str, Any] = json.loads(
+            _core.attention_plan(self._handle, fields_of(problem), chosen, device, sm_count)
+        )
+        return plan
 
     def attention(self, problem: AttentionProblem, device: int = 0, **options: Any) -> Attention:
         """Plans a problem, finds or compiles every kernel, and loads it. `options` are the members of
@@ -117,13 +121,14 @@ class Runtime:
         that of O of both parts, `type_o` that of the merged O (None: the same). May compile."""
         return _core.bind_merge(self._handle, heads, head_dim, type, type_o or type, output_scale, device)
 
-    def stores(self) -> list[dict[str, Any]]:
-        """Returns the stores that this Runtime searches, in their order: what each is, where, and how
-        often it was asked, found something and was used."""
-        return json.loads(self._handle.stores())
-
     def counters(self) -> Counters:
         return Counters(**self._handle.counters())
+
+    def stores(self) -> list[dict[str, Any]]:
+        """Returns the stores that the Runtime searches, in their order, with "kind", "place", "source",
+        "writable" and counters. Contacts no server."""
+        stores: list[dict[str, Any]] = json.loads(self._handle.stores())
+        return stores
 
     def close(self) -> None:
         """Ends the Runtime. Loaded Functions stay usable; their kernels load nothing any more."""

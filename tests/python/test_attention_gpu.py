@@ -147,7 +147,7 @@ def test_two_parts_merge_to_the_whole(torch, gpu_runtime):
     parts = []
     with gpu_runtime.attention(problem(64, lse=True)) as attention, attention.workspace() as workspace, \
             gpu_runtime.merge(HEADS_Q, DIM) as merge:
-        # The first 512 tokens are the first 8 pages of a sequence; the others begin at a page's start too.
+        # The first 512 tokens are the first 8 pages of a sequence; the others begin at a page too.
         first = cache.lengths.clamp(max=512)
         second = cache.lengths - first
         rest = cache.table.roll(-8, dims=1).contiguous()

@@ -12,7 +12,7 @@ from cubinet.configuration import lines_of
 
 
 def options_of(**members):
-    return lines_of(Configuration(environment={}, **members))[1]
+    return [(name, value.decode()) for name, value in lines_of(Configuration(environment={}, **members))[1]]
 
 
 def test_every_member_becomes_an_option():
@@ -157,5 +157,11 @@ def test_without_nvidia_wheels_the_library_searches_nvrtc(monkeypatch):
 
 
 def test_environment_lines_are_those_of_the_mapping():
-    assert lines_of(Configuration(environment={"A": "1", "B": "2=3"}))[0] == ["A=1", "B=2=3"]
+    assert lines_of(Configuration(environment={"A": "1", "B": "2=3"}))[0] == [b"A=1", b"B=2=3"]
     assert len(lines_of(Configuration())[0]) == len(os.environ)
+
+
+def test_a_variable_may_have_any_bytes(run_python, tmp_path):
+    code = "import cubinet; print(len(cubinet.Runtime().stores()))"
+    ran = run_python(code, NOISE="\udcff\udcfe")
+    assert ran.stdout.strip().isdigit(), ran.stderr

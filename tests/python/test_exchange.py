@@ -6,6 +6,7 @@ import pytest
 
 import cubinet
 import exchange
+from conftest import AXPY
 from exchange import Tensor
 
 
@@ -61,3 +62,41 @@ def test_a_table_that_cannot_be_read_is_passed_over(axpy):
     for kind in (Unknown, Wrong):
         with pytest.raises(cubinet.InvalidArgument, match="argument 1"):
             axpy.launch(1.0, kind((4,), "float32"), None, 4, grid=1, block=32)
+
+
+def type_with(**members):
+    """Returns a type of tensors with a table of its own. `members` are those that differ."""
+    table = exchange.ExchangeTable.from_buffer_copy(exchange.TABLE)
+    for name, value in members.items():
+        setattr(table, name, value)
+    return type("Own", (Tensor,), {"__dlpack_c_exchange_api__": exchange.capsule(table), "table": table})
+
+
+def test_the_current_stream_is_that_of_the_functions_device(make_runtime, stub, shared_home):
+    stub.set_devices(2)
+    streams = [stub.make_stream(device) for device in (0, 1)]
+
+    @exchange.CURRENT_STREAM
+    def current_stream(kind, device, stream):
+        stream[0] = streams[device]
+        return 0
+
+    own = type_with(current_stream=current_stream)
+    kernel = make_runtime(home=shared_home).kernel(cubinet.SourceProgram(AXPY, kernels="axpy<float>"))
+    kernel.function(1).launch(1.0, own((4,), "float32", device=(2, 1)), None, 4, grid=1, block=32)
+    assert stub.launches()[-1].stream == streams[1]
+
+
+def test_a_table_without_a_stream_needs_one(stub, axpy):
+    own = type_with(current_stream=exchange.CURRENT_STREAM())
+    with pytest.raises(cubinet.InvalidArgument, match="current stream"):
+        axpy.launch(1.0, own((4,), "float32"), None, 4, grid=1, block=32)
+    assert stub.launches() == []
+
+
+def test_many_types_of_tensors_are_distinguished(stub, axpy):
+    types = [type_with() for _ in range(20)]
+    for _ in range(2):
+        for number, each in enumerate(types):
+            axpy.launch(1.0, each((4,), "float32", 0x8000 + number), None, 4, grid=1, block=32)
+            assert struct.pack("<Q", 0x8000 + number) in stub.launches()[-1].values()

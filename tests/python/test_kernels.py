@@ -170,6 +170,17 @@ def test_a_forgotten_kernel_is_looked_up_again(runtime):
     assert runtime.counters().registry_hits == before + 1
 
 
+def test_a_kernel_explains_the_build_of_a_device(make_runtime, tmp_path):
+    kernel = make_runtime(home=tmp_path / "home", driver="/nowhere/libcuda.so.1").kernel("rms_norm", hidden_size=64)
+    before = kernel.explain("9.0")
+    kernel.image("sm_90a")
+    after = kernel.explain("sm_90")
+    assert before != after
+    assert "sm_90a" in str(after)
+    with pytest.raises(cubinet.InvalidArgument):
+        kernel.explain("10")
+
+
 def test_a_kernel_shows_its_specification(runtime):
     assert "rms_norm" in repr(runtime.kernel("rms_norm", hidden_size=4096))
 

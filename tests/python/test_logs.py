@@ -10,15 +10,19 @@ from conftest import AXPY
 SOURCE = cubinet.SourceProgram(AXPY, kernels=("axpy<float>",))
 
 
-@pytest.fixture
-def kernel_of_a_damaged_home(make_runtime, tmp_path):
-    """A kernel whose stored build is damaged, so that the next request for it logs lines."""
-    make_runtime(home=tmp_path / "home").kernel(SOURCE).image("sm_90a")
-    builds = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+def damage_builds(home):
+    builds = [path for path in home.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     assert builds
     for path in builds:
         path.chmod(0o600)
         path.write_bytes(path.read_bytes()[:-8] + b"damaged!")
+
+
+@pytest.fixture
+def kernel_of_a_damaged_home(make_runtime, tmp_path):
+    """A kernel whose stored build is damaged, so that the next request for it logs lines."""
+    make_runtime(home=tmp_path / "home").kernel(SOURCE).image("sm_90a")
+    damage_builds(tmp_path / "home")
     return make_runtime(home=tmp_path / "home").kernel(SOURCE)
 
 
@@ -87,6 +91,22 @@ def test_a_handler_may_call_the_library(kernel_of_a_damaged_home, runtime, handl
     handled(lambda record: counts.append(runtime.counters().compiled))
     kernel_of_a_damaged_home.image("sm_90a")
     assert counts
+
+
+def test_lines_of_a_waiting_thread_arrive_in_the_main_thread(make_runtime, tmp_path, handled):
+    """The damage is logged before the kernel is compiled again, which takes longer."""
+    text = "template <int N> __global__ void f(float* y) { y[N] = sinf(y[N]); }"
+    source = cubinet.SourceProgram(text, kernels=tuple(f"f<{n}>" for n in range(40)))
+    make_runtime(home=tmp_path / "home").kernel(source).image("sm_90a")
+    damage_builds(tmp_path / "home")
+    kernel = make_runtime(home=tmp_path / "home").kernel(source)
+    threads = []
+    handled(lambda record: threads.append(threading.current_thread()))
+    thread = threading.Thread(target=lambda: kernel.image("sm_90a"))
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.001)
+    assert threads[0] is threading.main_thread()
 
 
 def test_lines_of_a_thread_arrive(kernel_of_a_damaged_home, handled):

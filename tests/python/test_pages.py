@@ -42,4 +42,5 @@ def test_the_page_runs_on_a_gpu(run_python, tmp_path):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("PyTorch finds no GPU")
-    run_page(run_python, tmp_path, True, "import atexit; atexit.register(lambda: y.sum().item() == 3000 or os._exit(1))")
+    check = "import atexit; atexit.register(lambda: y.sum().item() == 3000 or os._exit(1))"
+    run_page(run_python, tmp_path, True, check)

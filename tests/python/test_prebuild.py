@@ -71,6 +71,29 @@ def test_wrong_input_is_refused_before_a_compilation(options, tmp_path, matrix, 
     assert not (tmp_path / "b.bundle").exists()
 
 
+def test_a_bundle_serves_the_plans_of_its_problems(make_runtime, options, tmp_path):
+    problem = cubinet.AttentionProblem(batch=4, kv_len=8192, heads_q=8, heads_kv=8)
+    report = cubinet.prebuild(tmp_path / "b.bundle", problems=[problem], device="9.0", sm_count=132, **options)
+    assert report["kernels"] >= 1 and report["unserved"] == []
+    runtime = make_runtime(home="", bundles=tmp_path / "b.bundle", compile="never")
+    runtime.attention(problem).close()
+    assert runtime.counters().bundle_hits == report["kernels"]
+
+
+def test_problems_need_a_device_and_right_values(options, tmp_path):
+    problem = cubinet.AttentionProblem(batch=4, kv_len=8192, heads_q=8, heads_kv=8)
+    with pytest.raises(cubinet.InvalidArgument):
+        cubinet.prebuild(tmp_path / "b.bundle", problems=[problem], **options)
+    with pytest.raises(cubinet.Error, match="batch"):
+        wrong = cubinet.AttentionProblem(batch=0, kv_len=8192, heads_q=8, heads_kv=8)
+        cubinet.prebuild(tmp_path / "b.bundle", problems=[wrong], device="9.0", **options)
+
+
+def test_a_bundle_of_nothing_is_refused(options, tmp_path):
+    with pytest.raises(cubinet.Error):
+        cubinet.prebuild(tmp_path / "b.bundle", **options)
+
+
 def test_an_output_under_a_file_is_an_error(options, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(cubinet.Error, match="/file/"):
@@ -121,7 +144,7 @@ def test_a_keyboard_interrupt_ends_the_run(options, tmp_path):
 
 def test_other_threads_run_meanwhile(options, tmp_path):
     rounds, _ = rounds_during(lambda: cubinet.prebuild(tmp_path / "b.bundle", matrix_of(64, 128), **options))
-    assert rounds > 5
+    assert rounds > 2
 
 
 def test_lines_of_threads_that_python_does_not_know_arrive(options, tmp_path, caplog):

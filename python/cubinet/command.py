@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `cubinet`, whose verbs the library contains, and two of them as functions."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from cubinet import _core
+from cubinet.configuration import PathLike, command_variables
+from cubinet.errors import Corruption, InternalError, error_by_name
+
+
+def main() -> int:
+    """Runs the command with the arguments of the process. Returns its exit status."""
+    sys.stdout.flush()
+    status, _ = _core.command([os.fsencode(word) for word in sys.argv[1:]], command_variables(None), False)
+    return status
+
+
+def doctor(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Returns the report of `cubinet doctor --json`: the driver and devices, NVRTC and where it was
+    searched, the home, versions and problems. `environment` has the variables that are read; None:
+    those of the process. A signal during the call ends the process, as it ends the command."""
+    return _report_of(["doctor"], environment)
+
+
+def verify(place: PathLike, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Checks every byte of a bundle or a home. Returns the report of the command.
+
+    Raises Corruption if there is damage; `detail` is the report. A policy decides whose bundles are
+    trusted, as for the command. A signal during the call ends the process.
+    """
+    is_home = os.path.isdir(place)
+    words = ["registry", "verify", "--home", place] if is_home else ["bundle", "verify", place]
+    report = _report_of(words, environment)
+    findings = report["findings"]
+    if findings:
+        remedy = "repair it with `cubinet registry repair`" if is_home else "download or make it again"
+        message = f"{os.fspath(place)!r} is damaged in {len(findings)} places: {findings[0]['reason']}"
+        raise Corruption(message, remedy, json.dumps(report))
+    return report
+
+
+def _report_of(words: list[PathLike], environment: Mapping[str, str] | None) -> dict[str, Any]:
+    encoded = [os.fsencode(word) for word in [*words, "--json"]]
+    status, output = _core.command(encoded, command_variables(environment), True)
+    if not output:
+        raise InternalError(f"the command gave no report, and the status {status}")
+    report: dict[str, Any] = json.loads(output)
+    if error := report.get("error"):
+        raise error_by_name(error["code"], error["message"], error.get("remedy", ""), error.get("detail", ""))
+    return report
