@@ -3,7 +3,9 @@
 # Builds the wheel of the Python package, checks it, installs it without a network into a fresh
 # environment of each Python from 3.10 to 3.13 that is present, and runs the package's tests there.
 #
-# Usage: scripts/wheel.sh [OUTPUT]      (default: build/wheel/dist)
+# Usage: scripts/wheel.sh [-b BUNDLE] [OUTPUT]      (default: build/wheel/dist)
+#   BUNDLE   the kernels of the wheel, made by scripts/builtin_bundle.sh from the same sources;
+#            default: it is made for all targets, which takes about six minutes on two cores
 #
 # Fetches build tools, zstd's source, nanobind-backend and pytest from PyPI first. zstd is compiled
 # from the sdist of the package `zstandard`, because Debian's archive is not position-independent.
@@ -11,6 +13,14 @@ set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
+bundle=''
+while getopts b: option; do
+  case $option in
+    b) bundle=$(realpath "$OPTARG") ;;
+    *) die "usage: scripts/wheel.sh [-b BUNDLE] [OUTPUT]" ;;
+  esac
+done
+shift $((OPTIND - 1))
 output=$(realpath -m "${1:-$root/build/wheel/dist}")
 work=$root/build/wheel
 platform=manylinux_2_34_x86_64
@@ -55,13 +65,20 @@ prepare() {
   }
 }
 
+make_bundle() {
+  [[ -z $bundle ]] || return 0
+  say "building the kernels of the wheel"
+  bundle=$work/builtin.bundle
+  run "$root/scripts/builtin_bundle.sh" -o "$bundle"
+}
+
 build() {
   say "building the wheel"
   rm -rf "$work/built"
   run "$work/tools/bin/python" -m pip wheel --no-deps --wheel-dir "$work/built" \
     -C build-dir="$work/tree" -C wheel.tags="cp310-abi3-$platform" \
     -C build.targets="cubinet_python;cubinet_python_stub;cubinet_stub_driver" \
-    -C cmake.define.CUBINET_BUILD_TESTS=ON -C cmake.define.CUBINET_ZSTD_SOURCE="$work/zstd" \
+    -C cmake.define.CUBINET_BUILTIN_BUNDLE="$bundle" -C cmake.define.CUBINET_BUILD_TESTS=ON -C cmake.define.CUBINET_ZSTD_SOURCE="$work/zstd" \
     -C cmake.define.CMAKE_UNITY_BUILD=ON "$root"
   wheel=$(echo "$work"/built/cubinet-*-cp310-abi3-"$platform".whl)
   [[ -f $wheel ]] || die "pip has built no wheel for $platform: $(ls "$work/built")"
@@ -95,6 +112,7 @@ try_in() { # VERSION INTERPRETER
 setup
 mkdir -p "$work" "$output"
 prepare
+make_bundle
 build
 check
 tried=0

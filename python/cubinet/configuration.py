@@ -90,9 +90,20 @@ class Configuration:
         )
 
 
+_BUILTIN = Path(__file__).with_name("builtin.bundle")
+"""The kernels that come with the package, if it was built with some."""
+
+
+def _with_builtin(environment: Mapping[str, str]) -> dict[str, str]:
+    variables = dict(environment)
+    if _BUILTIN.is_file():
+        variables.setdefault("CUBINET_BUILTIN_BUNDLE", str(_BUILTIN))
+    return variables
+
+
 def variables_of(environment: Mapping[str, str] | None) -> list[bytes]:
     """Returns "NAME=value" of each variable. None: those of the process."""
-    chosen = os.environ if environment is None else environment
+    chosen = _with_builtin(os.environ if environment is None else environment)
     return [os.fsencode(f"{name}={value}") for name, value in chosen.items()]
 
 
