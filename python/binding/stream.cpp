@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nanobind/stl/string.h>
 #include <string>
+#include <utility>
 
 namespace cubinet_python {
 namespace {
@@ -33,12 +34,31 @@ nb::object attribute(nb::handle object, PyObject* name) {
   return nb::steal(found);
 }
 
+// The stream of PyTorch that was stated last, and its handle, which never changes. Reading the
+// handle is a call of Python. Used with the GIL held. The object is kept, so that its address is
+// never another's.
+struct KnownStream {
+  PyObject* object = nullptr;
+  void* handle = nullptr;
+};
+KnownStream known_stream;
+
+void* keep(nb::handle stream, void* handle) {
+  Py_INCREF(stream.ptr());
+  Py_XDECREF(std::exchange(known_stream.object, stream.ptr()));
+  known_stream.handle = handle;
+  return handle;
+}
+
 void* stated_stream(nb::handle stream) {
+  if (stream.ptr() == known_stream.object) return known_stream.handle;
   if (PyLong_Check(stream.ptr())) return stream_of_number(stream);
   static PyObject* const numbers[] = {PyUnicode_InternFromString("cuda_stream"),
                                       PyUnicode_InternFromString("ptr")};
-  for (PyObject* const name : numbers)
-    if (const nb::object number = attribute(stream, name); number.is_valid()) return stream_of_number(number);
+  if (const nb::object number = attribute(stream, numbers[0]); number.is_valid())
+    return keep(stream, stream_of_number(number));
+  if (const nb::object number = attribute(stream, numbers[1]); number.is_valid())
+    return stream_of_number(number);
   static PyObject* const protocol_name = PyUnicode_InternFromString("__cuda_stream__");
   if (const nb::object protocol = attribute(stream, protocol_name); protocol.is_valid())
     return stream_of_number(nb::object(protocol())[1]);

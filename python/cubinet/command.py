@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `cubinet`, whose verbs the library contains, and two of them as functions."""
+"""The command `cubinet`, whose verbs the library contains, and some of them as functions."""
 
 from __future__ import annotations
 
@@ -43,6 +43,27 @@ def verify(place: PathLike, environment: Mapping[str, str] | None = None) -> dic
         message = f"{os.fspath(place)!r} is damaged in {len(findings)} places: {findings[0]['reason']}"
         raise Corruption(message, remedy, json.dumps(report))
     return report
+
+
+def templates(environment: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """Returns name and summary of the library's templates. A signal during the call ends the process."""
+    listed: list[dict[str, Any]] = _report_of(["templates"], environment)["templates"]
+    return listed
+
+
+def template(name: str, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Returns one template: its summary and parameters, each with its type, values and default."""
+    return _report_of(["templates", name], environment)
+
+
+def kernels_of(place: PathLike, environment: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """Returns the kernels of a bundle file or a home, each with its key, names, parameters, target and
+    bytes. A policy decides whose bundles are trusted, as for the command."""
+    if os.path.isdir(place):
+        listed: list[dict[str, Any]] = _report_of(["registry", "list", "--home", place], environment)["entries"]
+    else:
+        listed = _report_of(["bundle", "list", place], environment)["records"]
+    return listed
 
 
 def _report_of(words: list[PathLike], environment: Mapping[str, str] | None) -> dict[str, Any]:

@@ -124,15 +124,49 @@ TEST_CASE("a run allocates nothing") {
   CHECK(after == before);
 }
 
+TEST_CASE("a check names a tensor that is not in the device's memory") {
+  Bound bound;
+  Failure failure;
+  static std::uint16_t host[128] = {};
+  bound.tensors.q.address = reinterpret_cast<std::uint64_t>(&host[0]) & ~std::uint64_t{15};
+  CHECK(cubinet_attention_check(bound.attention.get(), &bound.tensors, bound.workspace.get(),
+                                failure.out()) != CUBINET_OK);
+  CHECK_MESSAGE(failure.message().find("attention: q must be on") != std::string::npos, failure.message());
+}
+
 TEST_CASE("a wrong tensor is named before anything is launched") {
   Bound bound;
   Failure failure;
-  bound.tensors.k.address += 1;
-  CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
-  CHECK(failure.message().find("k") != std::string::npos);
-  bound.tensors.k.address -= 1;
-  bound.tensors.q.bytes = 2;
-  CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
+  // Each change is undone before the next.
+  struct Change {
+    const char* named;
+    void (*make)(cubinet_attention_tensors&);
+  };
+  constexpr Change kChanges[] = {
+      {"attention: k is at", [](cubinet_attention_tensors& tensors) { tensors.k.address += 1; }},
+      {"attention: q has 2 bytes", [](cubinet_attention_tensors& tensors) { tensors.q.bytes = 2; }},
+      {"attention: v has no address", [](cubinet_attention_tensors& tensors) { tensors.v.address = 0; }},
+      {"attention: page_table has 2 bytes",
+       [](cubinet_attention_tensors& tensors) { tensors.page_table.bytes = 2; }},
+      {"attention: page_table has a stride",
+       [](cubinet_attention_tensors& tensors) { tensors.page_table.strides[0] = -1; }},
+      {"attention: k has the strides",
+       [](cubinet_attention_tensors& tensors) {
+         for (std::int64_t& stride : tensors.k.strides)
+           stride = 8;
+       }},
+      {"`kv_lengths.type` is fp32",
+       [](cubinet_attention_tensors& tensors) { tensors.kv_lengths.type = CUBINET_TYPE_FP32; }},
+      {"`o` is 1, and is reserved", [](cubinet_attention_tensors& tensors) { tensors.o.reserved = 1; }},
+  };
+  const cubinet_attention_tensors right = bound.tensors;
+  for (const Change& change : kChanges) {
+    bound.tensors = right;
+    change.make(bound.tensors);
+    CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
+    CHECK_MESSAGE(failure.message().find(change.named) != std::string::npos, failure.message());
+  }
+  bound.tensors = right;
   bound.tensors.struct_size = 0;
   CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
   CHECK(cubinet_attention_run(bound.attention.get(), nullptr, nullptr, nullptr, failure.out()) ==

@@ -65,3 +65,19 @@ def test_the_command_finds_nvrtc_of_an_nvidia_wheel(run_python):
         pytest.skip("build/test-wheels has no NVRTC")
     path = f"import sys; sys.path.insert(0, {str(wheels)!r}); "
     assert str(wheels) in run_python(path + "import cubinet; print(cubinet.doctor()['compiler']['library'])").stdout
+
+
+def test_templates_are_listed_and_described(environment):
+    assert "attention_decode" in [each["name"] for each in cubinet.templates(environment)]
+    described = cubinet.template("rms_norm", environment)
+    assert "hidden_size" in [each["name"] for each in described["parameters"]]
+    with pytest.raises(cubinet.Error, match="no_such_template"):
+        cubinet.template("no_such_template", environment)
+
+
+def test_kernels_of_a_bundle_and_of_a_home_are_listed(environment, bundle, tmp_path):
+    for place in (bundle, tmp_path / "home"):
+        (kernel,) = cubinet.kernels_of(place, environment)
+        assert kernel["key"]
+    with pytest.raises(cubinet.Error, match="absent"):
+        cubinet.kernels_of(tmp_path / "absent.bundle", environment)
