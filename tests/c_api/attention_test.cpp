@@ -124,7 +124,7 @@ TEST_CASE("a run allocates nothing") {
   CHECK(after == before);
 }
 
-TEST_CASE("a check names a tensor that is not in the device's memory") {
+TEST_CASE("a check names a tensor in host memory") {
   Bound bound;
   Failure failure;
   static std::uint16_t host[128] = {};
