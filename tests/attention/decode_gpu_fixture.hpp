@@ -68,8 +68,10 @@ inline TensorBuffers upload(const Gpu& gpu, const BoundAttention& attention, con
 }
 
 // Overwrites the page numbers behind each sequence's last page with numbers of no page, as callers
-// pad their page tables. A kernel that follows one reads outside of the pool.
-inline void pad_page_table(const AttentionProblem& problem, AttentionInputs& inputs) {
+// pad their page tables. A kernel that follows one reads outside of the pool. Returns the table of
+// before, which the reference needs.
+inline std::vector<std::int32_t> pad_page_table(const AttentionProblem& problem, AttentionInputs& inputs) {
+  std::vector<std::int32_t> table = inputs.page_table;
   const std::size_t width = problem.pages_per_sequence();
   const std::size_t tables = problem.separate_page_tables ? 2 : 1;
   for (std::size_t row = 0; width != 0 && row < inputs.page_table.size() / width; ++row) {
@@ -78,6 +80,7 @@ inline void pad_page_table(const AttentionProblem& problem, AttentionInputs& inp
     for (std::size_t page = used; page < width; ++page)
       inputs.page_table[row * width + page] = page % 2 == 0 ? -1 : 0x7fffffff;
   }
+  return table;
 }
 
 struct Outputs {
@@ -115,8 +118,9 @@ inline void check_against_reference(const Gpu& gpu, const AttentionProblem& prob
   CAPTURE(attention.plan().division.kv_splits);
   AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
-  pad_page_table(problem, inputs);
+  std::vector<std::int32_t> table = pad_page_table(problem, inputs);
   const Outputs outputs = decode(gpu, attention, inputs);
+  inputs.page_table = std::move(table);
   compare(problem, inputs, outputs.o, outputs.lse);
 }
 

@@ -122,7 +122,7 @@ std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Ca
   family = plan.row.implementation;
   const BoundAttention attention = ok(BoundAttention::bind(*gpu.runtime, plan, 0));
   AttentionInputs inputs = ok(make_attention_inputs(problem, tried.lengths, tried.seed, threads));
-  pad_page_table(problem, inputs);
+  std::vector<std::int32_t> table = pad_page_table(problem, inputs);
   const TensorBuffers buffers = upload(gpu, attention, inputs);
   const Stream stream = ok(Stream::create(gpu.device));
   std::vector<Outputs> runs;
@@ -133,6 +133,7 @@ std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Ca
     runs.push_back({ok(buffers.output()), problem.lse ? ok(buffers.lse()) : std::vector<float>()});
   }
   if (runs[0].o != runs[1].o || runs[0].lse != runs[1].lse) return "a second run has other bits; ";
+  inputs.page_table = std::move(table);
   const AttentionOutputs reference = ok(attention_reference(problem, inputs, threads));
   const AttentionDeviation error = ok(compare_attention(problem, reference, runs[0].o, runs[0].lse));
   std::ostringstream words;

@@ -119,7 +119,7 @@ TEST_CASE("run decode tells why no backend runs a problem") {
   };
   declined({"--head-dim-qk", "72"}, "templates: ");
   declined({"--head-dim-qk", "72"}, "published: ");
-  declined({"--page-size", "256"}, "page_size");
+  declined({"--page-size", "512"}, "page_size");
   declined({"--dtype-kv", "fp16"}, "dtype_kv");
   declined({"--backend", "published"}, "no rows of published artifacts");
 }

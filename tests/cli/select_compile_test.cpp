@@ -163,7 +163,9 @@ TEST_CASE("a kernel that was compiled as select asked for it is named with its d
   CHECK(found["digest"].get<std::string>().size() == 64);
   CHECK(found["target"] == "sm_90");
   CHECK(found["key"] != wanted["key"]);  // the target is part of the key
-  CHECK(found["grid"] == wanted["grid"]);
+  // The grid may differ: the best division may need a further kernel, which does not exist, while
+  // another division of nearly the same time needs this one alone.
+  CHECK(found["specification"] == wanted["specification"]);
   const auto shown = sandbox.run({"registry", "show", found["key"].get<std::string>(), "--json"}).json();
   CHECK(shown["entries"][0]["sha256"] == found["digest"]);
   CHECK(sandbox.run({"explain", found["key"].get<std::string>(), "--device", "9.0"}).status == 0);
