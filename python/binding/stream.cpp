@@ -71,7 +71,10 @@ void* stream_of(PyObject* stated, const DLPackExchangeAPI* exchange, bool has_te
   if (stated != nullptr && stated != Py_None) return stated_stream(stated);
   if (exchange != nullptr && exchange->current_stream != nullptr) {
     void* stream = nullptr;
-    if (exchange->current_stream(kDLCUDA, device, &stream) != 0) throw nb::python_error();
+    if (exchange->current_stream(kDLCUDA, device, &stream) != 0) {
+      if (PyErr_Occurred()) throw nb::python_error();
+      throw nb::type_error("the tensors' library has no current stream of the device");
+    }
     return stream;
   }
   if (has_tensor) {

@@ -176,7 +176,10 @@ bool read_dlpack(PyObject* object, Tensor& tensor) {
 bool read_tensor(PyObject* object, Tensor& tensor) {
   if (const DLPackExchangeAPI* exchange = exchange_of(Py_TYPE(object))) {
     DLTensor borrowed;
-    if (exchange->borrow_tensor(object, &borrowed) != 0) throw nb::python_error();
+    if (exchange->borrow_tensor(object, &borrowed) != 0) {
+      if (PyErr_Occurred()) throw nb::python_error();
+      throw nb::type_error("a tensor's library refuses it without a reason");
+    }
     assign(tensor, borrowed);
     tensor.exchange = exchange;
     return true;

@@ -162,12 +162,13 @@ void TensorRoles::refuse_shape(const TensorRole& role, const Tensor& tensor) con
 }
 
 void TensorRoles::check_device(const TensorRole& role, const Tensor& tensor) const {
-  const std::string remedy = "pass a tensor on device " + std::to_string(device_);
-  if (tensor.device.type != kDLCUDA && tensor.device.type != kDLCUDAManaged)
-    refuse_tensor(role, "is in host memory", remedy);
-  if (tensor.device.type == kDLCUDA && tensor.device.id != Tensor::kUnknownDevice &&
-      tensor.device.id != device_)
-    refuse_tensor(role, "is on device " + std::to_string(tensor.device.id), remedy);
+  const bool is_managed = tensor.device.type == kDLCUDAManaged;
+  const bool is_here = tensor.device.type == kDLCUDA &&
+                       (tensor.device.id == device_ || tensor.device.id == Tensor::kUnknownDevice);
+  if (is_managed || is_here) return;
+  const std::string found = tensor.device.type == kDLCUDA ? "is on device " + std::to_string(tensor.device.id)
+                                                          : std::string("is in host memory");
+  refuse_tensor(role, found, "pass a tensor on device " + std::to_string(device_));
 }
 
 void TensorRoles::check_type(const TensorRole& role, const Tensor& tensor) const {

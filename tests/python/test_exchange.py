@@ -100,3 +100,23 @@ def test_many_types_of_tensors_are_distinguished(stub, axpy):
         for number, each in enumerate(types):
             axpy.launch(1.0, each((4,), "float32", 0x8000 + number), None, 4, grid=1, block=32)
             assert struct.pack("<Q", 0x8000 + number) in stub.launches()[-1].values()
+
+
+def test_a_table_that_fails_without_a_reason_is_a_type_error(stub, axpy):
+    refusing = exchange.ExchangeTable.from_buffer_copy(exchange.TABLE)
+    refusing.borrow_tensor = exchange.BORROW(lambda tensor, target: -1)
+
+    class Refusing(Tensor):
+        __dlpack_c_exchange_api__ = exchange.capsule(refusing)
+
+    with pytest.raises(TypeError, match="without a reason"):
+        axpy.launch(2.0, Refusing((4,), "float32"), None, 4, grid=1, block=32)
+    streamless = exchange.ExchangeTable.from_buffer_copy(exchange.TABLE)
+    streamless.current_stream = exchange.CURRENT_STREAM(lambda kind, device, stream: -1)
+
+    class Streamless(Tensor):
+        __dlpack_c_exchange_api__ = exchange.capsule(streamless)
+
+    with pytest.raises(TypeError, match="no current stream"):
+        axpy.launch(2.0, Streamless((4,), "float32"), None, 4, grid=1, block=32)
+    assert stub.launches() == []

@@ -152,6 +152,7 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   home_access          "read_write" (default) or "read_only"
  *   home_required        "true" (default): an unusable home is an error; "false": a warning
  *   site_home            list: a read-only home, searched after the home
+ *   builtin_bundle       the bundle that was built with this library, searched after the homes
  *   bundle               list: a bundle file, or the reference of a server
  *   mirror               list: a mirror of the bundle that was added last
  *   cache                list: the URL of a build cache of several nodes, which is only read
