@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench_lines.hpp"
+#include "benchmark/statistics.hpp"
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/base/units.hpp>
+#include <cubinet/session/benchmark.hpp>
 
 #include <fmt/format.h>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 std::string shape_of(const AttentionProblem& problem) {
@@ -37,15 +38,24 @@ std::string peers_of(const BenchmarkRow& row, const BenchmarkFigures& figures) {
   return text;
 }
 
+// Returns the fastest alternative as ", best alternative 5.1 us (plan at 1.212 of it): …".
+std::string alternative_of(const BenchmarkRow& row) {
+  if (row.alternatives.empty()) return "";
+  const BenchmarkAlternative& best = row.alternatives.front();
+  return fmt::format(", best of {} alternatives {} (the plan takes {:.3f} of it): {} with {} splits",
+                     row.alternatives.size(), format_seconds(median_of(best.seconds)), best.ratio,
+                     best.kernel, best.splits);
+}
+
 }  // namespace
 
 std::string to_line(const BenchmarkRow& row) {
   const std::string what = title_of(row);
   if (row.error) return fmt::format("{}: {}", what, printable(row.error->to_line()));
   const BenchmarkFigures figures = figures_of(row);
-  return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s{}; {}", what,
-                     format_seconds(figures.seconds), figures.kv_terabytes, figures.share_of_read * 100,
-                     figures.teraflops, peers_of(row, figures),
+  return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s{}{}; {}",
+                     what, format_seconds(figures.seconds), figures.kv_terabytes, figures.share_of_read * 100,
+                     figures.teraflops, peers_of(row, figures), alternative_of(row),
                      row.accuracy.correct ? "correct"
                                           : fmt::format("WRONG: {:.1e} in the worst row, {:.0e} is allowed",
                                                         row.accuracy.worst_row, row.accuracy.allowed));
@@ -70,4 +80,13 @@ std::string summary_of_goals(std::span<const BenchmarkRow> rows) {
   return fmt::format("{} of {} goals are reached{}{}", all - missed, all, missed == 0 ? "" : "; not:", lines);
 }
 
-}  // namespace cubinet::cli
+std::string summary_of_alternatives(std::span<const BenchmarkRow> rows) {
+  const BenchmarkPlanQuality quality = plan_quality_of(rows);
+  if (quality.rows == 0) return "";
+  return fmt::format(
+      "the plan takes {:.3f} of its best alternative's time (geometric mean of {} rows); {:.1f} % "
+      "of the rows are more than 3 % behind, {:.1f} % more than 10 %",
+      quality.mean_ratio, quality.rows, quality.behind_3_percent * 100, quality.behind_10_percent * 100);
+}
+
+}  // namespace cubinet
