@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace cubinet {
 namespace {
 
@@ -38,11 +40,17 @@ std::string peers_of(const BenchmarkRow& row, const BenchmarkFigures& figures) {
   return text;
 }
 
-// Returns the fastest alternative as ", best alternative 5.1 us (plan at 1.212 of it): …".
+// Returns the fastest alternative as ", best of 9 alternatives 5.1 us (…): KERNEL with 4 splits",
+// and the number of wrong ones.
 std::string alternative_of(const BenchmarkRow& row) {
-  if (row.alternatives.empty()) return "";
+  std::string text;
+  const auto wrong =
+      std::count_if(row.alternatives.begin(), row.alternatives.end(),
+                    [](const BenchmarkAlternative& alternative) { return !alternative.correct; });
+  if (wrong > 0) text = fmt::format(", {} of {} alternatives are WRONG", wrong, row.alternatives.size());
+  if (row.alternatives.empty() || row.alternatives.front().seconds.empty()) return text;
   const BenchmarkAlternative& best = row.alternatives.front();
-  return fmt::format(", best of {} alternatives {} (the plan takes {:.3f} of it): {} with {} splits",
+  return fmt::format("{}, best of {} alternatives {} (the plan takes {:.3f} of it): {} with {} splits", text,
                      row.alternatives.size(), format_seconds(median_of(best.seconds)), best.ratio,
                      best.kernel, best.splits);
 }

@@ -156,6 +156,25 @@ TEST_CASE("bench attention lists a sample without a device, and the list is a sw
   CHECK(document["sample"][0] == cubinet::cli::to_sweep_line(drawn[0]));
 }
 
+TEST_CASE(
+    "bench attention times a sample with alternatives, and finds out that the stub computes none of them") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
+  const Sandbox sandbox;
+  const std::vector<std::string> options = {
+      "--kv-len",       "40",           "--heads-q", "4", "--heads-kv", "2", "--head-dim-qk", "64",
+      "--alternatives", "--iterations", "1"};
+  const ToolResult text = bench(sandbox, options);
+  CAPTURE(text.err);
+  CHECK(text.status == 1);
+  CHECK(contains(text.out, " alternatives are WRONG"));
+  std::vector<std::string> as_json = options;
+  as_json.emplace_back("--json");
+  const auto results = bench(sandbox, as_json).json()["results"];
+  REQUIRE(results.size() == 1);
+  CHECK(results[0]["planned"]["splits"] == results[0]["splits"]);
+  CHECK_FALSE(results[0]["alternatives"].empty());
+}
+
 TEST_CASE("an output of a peer is its own, not that of the one before") {
   const Sandbox sandbox;
   const std::string folder = sandbox.path("inputs");

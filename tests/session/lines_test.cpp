@@ -58,10 +58,21 @@ TEST_CASE("a line names the fastest alternative, and the summary says how far th
   row.alternatives[0].splits = 8;
   row.alternatives[0].seconds = {1e-3, 4e-3, 1.6e-3};
   row.alternatives[0].ratio = 1.25;
+  row.alternatives[0].correct = row.alternatives[1].correct = true;
   CHECK(contains(to_line(row),
                  "best of 2 alternatives 1.60 ms (the plan takes 1.250 of it): "
                  "attention_decode(tile_size_q=16) with 8 splits"));
   CHECK(summary_of_alternatives(std::vector{row, measured_row()}) ==
         "the plan takes 1.250 of its best alternative's time (geometric mean of 1 rows); 100.0 % of the rows "
         "are more than 3 % behind, 100.0 % more than 10 %");
+}
+
+TEST_CASE("a line counts the wrong alternatives, also if none was timed") {
+  BenchmarkRow row = measured_row();
+  row.alternatives.resize(2);
+  CHECK(contains(to_line(row), "2 of 2 alternatives are WRONG"));
+  CHECK_FALSE(contains(to_line(row), "best of"));
+  row.alternatives[0].correct = true;
+  row.alternatives[0].seconds = {1e-3};
+  CHECK(contains(to_line(row), "1 of 2 alternatives are WRONG, best of 2 alternatives 1.00 ms"));
 }
