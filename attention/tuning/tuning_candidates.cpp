@@ -51,16 +51,19 @@ class CandidateList {
     plans_.push_back(std::move(plan));
   }
   // Adds a plan. The model does not rank kernels of different templates, because its constants are
-  // fitted to each template separately. REQUIRES: the plans of one template are in the model's
-  // order.
+  // fitted to each template separately. Divisions of the first plan's kernel are added whatever the
+  // model estimates, since the first plan may be wrong about the splits alone. REQUIRES: the plans
+  // of one template are in the model's order, and the list has a first plan.
   void add_ranked(AttentionPlan plan) {
     const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
     if (kernel == nullptr) return;
     OfTemplate& others = by_template_[kernel->name];
     if (others.fastest == 0) others.fastest = plan.cost.time;
-    if (plan.cost.time > limits_.relative_cost * others.fastest) return;
     const std::string name = kernel->to_string();
-    if (others.divisions.count(name) == 0 && others.divisions.size() == limits_.kernels) return;
+    if (attending_step(plans_.front()).kernel != attending_step(plan).kernel) {
+      if (plan.cost.time > limits_.relative_cost * others.fastest) return;
+      if (others.divisions.count(name) == 0 && others.divisions.size() >= limits_.kernels) return;
+    }
     if (others.divisions[name] == limits_.divisions) return;
     ++others.divisions[name];
     add(std::move(plan));

@@ -8,7 +8,8 @@
 
 namespace cubinet {
 
-// The limits on the candidates of each template, which the cost model orders.
+// The limits on the candidates of each template, which the cost model orders. The kernel of the
+// plan that is made without measurements is a candidate in addition, with as many divisions.
 struct CandidateLimits {
   std::size_t kernels = 12;
   std::size_t divisions = 4;   // of each kernel
