@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -64,6 +65,27 @@ Result<BenchmarkCase> benchmark_case_of(const BenchCase& given) {
   made.tag = given.tag;
   made.where = given.where;
   return made;
+}
+
+std::string to_sweep_line(const BenchmarkCase& one) {
+  const AttentionProblem& problem = one.problem;
+  std::string line =
+      fmt::format("--tag {} --batch {} --kv-len {} --heads-q {} --heads-kv {} --page-size {}", one.tag,
+                  problem.batch, problem.kv_len, problem.heads_q, problem.heads_kv, problem.tokens_per_page);
+  if (problem.is_mla_generation())
+    line += " --op mla-decode";
+  else
+    line += fmt::format(" --head-dim-qk {}", problem.head_dim_qk);
+  if (problem.q_len > 1) line += fmt::format(" --q-len {}", problem.q_len);
+  if (problem.data_type_q != DataType::bf16)
+    line += fmt::format(" --dtype-q {} --dtype-o {}", to_string(problem.data_type_q),
+                        to_string(problem.data_type_o));
+  if (problem.data_type_k != problem.data_type_q)
+    line += fmt::format(" --dtype-kv {}", to_string(problem.data_type_k));
+  if (problem.sinks) line += " --sinks";
+  if (one.lengths_unknown) line += " --lengths-unknown";
+  if (!one.kv_lengths.empty()) line += fmt::format(" --kv-lengths {}", fmt::join(one.kv_lengths, ":"));
+  return line;
 }
 
 Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file) {

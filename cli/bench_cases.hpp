@@ -34,6 +34,9 @@ Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const At
 // option.
 Result<BenchmarkCase> benchmark_case_of(const BenchCase& given);
 
+// Returns a case of sample_cases() as a line of a sweep file, without a line break.
+std::string to_sweep_line(const BenchmarkCase& one);
+
 // Returns the cases of a sweep file. Each line has the options of a case (option_lines.hpp). The
 // message of invalid_argument names the line that is not a problem.
 Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file);

@@ -9,9 +9,6 @@
 namespace cubinet {
 namespace {
 
-constexpr double kWorthMeasuring = 1.5;  // relative to the fastest
-constexpr std::size_t kMostDivisions = 4;
-
 const PlanStep& attending_step(const AttentionPlan& plan) {
   return plan.steps[plan.attention_step()];
 }
@@ -45,7 +42,7 @@ Result<AttentionPlan> with_named_kernel(AttentionPlan plan) {
 
 class CandidateList {
  public:
-  explicit CandidateList(std::size_t most_kernels) : most_kernels_(most_kernels) {}
+  explicit CandidateList(const CandidateLimits& limits) : limits_(limits) {}
 
   void add(AttentionPlan plan) {
     if (std::any_of(plans_.begin(), plans_.end(),
@@ -54,17 +51,20 @@ class CandidateList {
     plans_.push_back(std::move(plan));
   }
   // Adds a plan. The model does not rank kernels of different templates, because its constants are
-  // fitted to each template separately. REQUIRES: the plans of one template are in the model's
-  // order.
+  // fitted to each template separately. Divisions of the first plan's kernel are added whatever the
+  // model estimates, since the first plan may be wrong about the splits alone. REQUIRES: the plans
+  // of one template are in the model's order, and the list has a first plan.
   void add_ranked(AttentionPlan plan) {
     const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
     if (kernel == nullptr) return;
     OfTemplate& others = by_template_[kernel->name];
     if (others.fastest == 0) others.fastest = plan.cost.time;
-    if (plan.cost.time > kWorthMeasuring * others.fastest) return;
     const std::string name = kernel->to_string();
-    if (others.divisions.count(name) == 0 && others.divisions.size() == most_kernels_) return;
-    if (others.divisions[name] == kMostDivisions) return;
+    if (attending_step(plans_.front()).kernel != attending_step(plan).kernel) {
+      if (plan.cost.time > limits_.relative_cost * others.fastest) return;
+      if (others.divisions.count(name) == 0 && others.divisions.size() >= limits_.kernels) return;
+    }
+    if (others.divisions[name] == limits_.divisions) return;
     ++others.divisions[name];
     add(std::move(plan));
   }
@@ -76,7 +76,7 @@ class CandidateList {
     std::map<std::string, std::size_t> divisions;  // number of listed divisions of each kernel
   };
 
-  std::size_t most_kernels_;
+  CandidateLimits limits_;
   std::map<std::string, OfTemplate> by_template_;
   std::vector<AttentionPlan> plans_;
 };
@@ -85,7 +85,7 @@ class CandidateList {
 
 Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
                                                      const AttentionBackends& backends,
-                                                     std::size_t most_kernels) {
+                                                     const CandidateLimits& limits) {
   PlanOptions options = request.options;
   options.uses_tuning = false;
   options.launches = true;
@@ -94,7 +94,7 @@ Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
   if (!resolution.plan) return resolution.error();
   CUBINET_TRY_ASSIGN(AttentionPlan model, with_named_kernel(*std::move(resolution.plan)));
   const PlanRequest asked{request.problem, request.device, request.kernels, options};
-  CandidateList list(most_kernels);
+  CandidateList list(limits);
   list.add(std::move(model));
   for (const auto& backend : backends.order_of(backends.rule_for(asked))) {
     if (options.backend != kAutomaticBackend && options.backend != backend->name()) continue;

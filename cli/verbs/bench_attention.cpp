@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "bench_cases.hpp"
-#include "bench_lines.hpp"
 #include "interrupt.hpp"
 #include "option_lines.hpp"
 #include "output_file.hpp"
@@ -9,6 +8,8 @@
 #include "verbs.hpp"
 
 #include <cubinet/session/benchmark.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <optional>
@@ -25,17 +26,21 @@ struct BenchArguments {
   int iterations = 20;
   int device = 0;
   std::uint64_t seed = 1;
+  std::uint32_t sample = 0;
+  bool lists = false;
+  bool alternatives = false;
   Places places;
 };
 
 Result<std::vector<BenchmarkCase>> cases_of(const Context& context, const BenchArguments& arguments) {
+  if (arguments.sample > 0) return sample_cases(arguments.sample, arguments.seed);
   std::vector<BenchCase> given = {arguments.given};
   if (!arguments.sweep.empty()) {
     CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(arguments.sweep, kMaximumOptionFile));
     CUBINET_TRY_ASSIGN(given, parse_sweep(as_text(text), arguments.sweep));
   } else if (arguments.given.problem.kv_len == 0 || arguments.given.problem.heads_q == 0) {
     return Error{ErrorCode::invalid_argument, "there is nothing to measure",
-                 "give --kv-len and --heads-q, or a --sweep"};
+                 "give --kv-len and --heads-q, a --sweep or a --sample"};
   }
   std::vector<BenchmarkCase> cases;
   for (const BenchCase& each : given) {
@@ -63,12 +68,24 @@ Result<BenchmarkOptions> options_of(const Context& context, const BenchArguments
   options.device = arguments.device;
   options.rounds = arguments.iterations;
   options.seed = arguments.seed;
+  options.alternatives = arguments.alternatives;
   options.threads = context.jobs();
   return options;
 }
 
+ExitStatus list_sample(const Context& context, const std::vector<BenchmarkCase>& cases) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (const BenchmarkCase& drawn : cases) {
+    lines.push_back(to_sweep_line(drawn));
+    context.console().text(to_sweep_line(drawn));
+  }
+  context.console().document({{"sample", std::move(lines)}});
+  return ExitStatus::done;
+}
+
 Result<ExitStatus> bench_attention(const Context& context, const BenchArguments& arguments) {
   CUBINET_TRY_ASSIGN(BenchmarkOptions options, options_of(context, arguments));
+  if (arguments.lists) return list_sample(context, options.cases);
   if (!arguments.peer_inputs.empty()) {  // any name in the folder works for the check
     CUBINET_TRY(check_output_file(*context.files(), arguments.peer_inputs + "/output"));
   }
@@ -90,8 +107,8 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchArguments&
   const InterruptGuard interrupt(InterruptGuard::First::ends);  // instead of NVRTC's handler
   CUBINET_TRY_ASSIGN(const auto session, context.session(arguments.places, HomeOptions::Access::read_write));
   CUBINET_TRY_ASSIGN(const BenchmarkResult result, benchmark(*session, options));
-  if (const std::string summary = summary_of_goals(result.rows); !summary.empty())
-    context.console().text(summary);
+  for (const std::string& summary : {summary_of_goals(result.rows), summary_of_alternatives(result.rows)})
+    if (!summary.empty()) context.console().text(summary);
   context.console().document_text(to_json(result));
   if (not_written) return *std::move(not_written);
   return result.good() ? ExitStatus::done : ExitStatus::negative;
@@ -113,10 +130,17 @@ void add_bench(CLI::App& root, Action& chosen) {
   CLI::Option* sweep =
       verb->add_option("--sweep", options->sweep, "Cases from a file, instead of the one of the line")
           ->type_name("FILE");
+  CLI::Option* sample = add_integer(*verb, "--sample", options->sample, 1, 10'000,
+                                    "Draw this many cases of serving, the same for the same --seed");
+  sample->excludes(sweep);
   for (CLI::Option* option : of_a_case) {
     option->required(false);
     sweep->excludes(option);
+    sample->excludes(option);
   }
+  verb->add_flag("--list", options->lists, "Only print the sample, as a file for --sweep")->needs(sample);
+  verb->add_flag("--alternatives", options->alternatives,
+                 "Time other kernels and splits too, and state how far the plan is behind the best");
   add_text(*verb, "--csv", options->csv, "FILE", "Write the results as a table too");
   CLI::Option* peer =
       verb->add_option("--peer", options->peers,
@@ -127,7 +151,8 @@ void add_bench(CLI::App& root, Action& chosen) {
            "Give the peers our inputs too, as files there, and compare what they compute of them")
       ->needs(peer);
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Rounds to time (default: 20)");
-  add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
+  add_integer(*verb, "--seed", options->seed, 0, INT64_MAX,
+              "Of the random inputs and of the sample (default: 1)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
   add_written_cache(*verb, options->places);
@@ -140,6 +165,7 @@ Examples:
   cubinet bench attention --batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8
   cubinet bench attention --batch 32 --kv-len 131072 --kv-lengths 131072:1024 --lengths-unknown --heads-q 64 --heads-kv 8
   cubinet bench attention --sweep bench/sweeps/speculative.txt --csv speculative.csv
+  cubinet bench attention --sample 60 --seed 7 --alternatives --json
   cubinet bench attention --sweep bench/sweeps/decode.txt --peer "FlashInfer=python3 bench/peers/attention_peer.py flashinfer")");
   choose<BenchArguments>(*verb, chosen, options, bench_attention);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "benchmark/alternatives.hpp"
 #include "benchmark/goals.hpp"
 #include "benchmark/peers.hpp"
 #include "benchmark/report.hpp"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace cubinet {
 namespace {
@@ -89,15 +91,14 @@ Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& check
 }
 
 // Plans the case of a row for its backend. Returns unsupported if the backend declines.
-Result<AttentionPlan> plan_of(const Bench& bench, const AttentionInputs& inputs, BenchmarkRow& row) {
+Result<AttentionPlan> plan_of(const AttentionPlanner& planner, const AttentionInputs& inputs,
+                              BenchmarkRow& row) {
   PlanOptions options;
   options.backend = row.requested;
   options.starts_early = row.given.starts_early;
   if (row.given.splits > 0) options.splits = row.given.splits;
   AttentionProblem planned = row.given.problem;
   if (!row.given.lengths_unknown) planned.kv_lengths = inputs.kv_lengths;
-  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
-                     AttentionPlanner::create(bench.runtime, bench.device->properties()));
   CUBINET_TRY_ASSIGN(AttentionPlan plan, planner.plan(planned, std::move(options)));
   row.backend = plan.backend_name();
   row.choice = plan.measured;
@@ -111,10 +112,18 @@ BenchmarkAccuracy accuracy_of(const AttentionVerdict& verdict) {
 
 Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const AttentionOutputs& reference,
                          BenchmarkRow& row) {
-  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_of(bench, inputs, row));
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                     AttentionPlanner::create(bench.runtime, bench.device->properties()));
+  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_of(planner, inputs, row));
+  std::optional<PlanAlternatives> alternatives;
+  if (bench.options.alternatives) {
+    CUBINET_TRY_ASSIGN(alternatives, PlanAlternatives::bind(bench.runtime, planner, plan,
+                                                            bench.options.device, bench.options.threads));
+  }
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
                      run_checked(bench.runtime, bench.device, plan, inputs, reference,
-                                 cold_copies(row.kv_bytes, kRunsOfRound)));
+                                 cold_copies(row.kv_bytes, kRunsOfRound),
+                                 alternatives ? alternatives->workspace() : WorkspaceSizes()));
   row.accuracy = accuracy_of(checked.verdict);
   row.splits = checked.attention.plan().division.kv_splits;
   const std::uint32_t copies = checked.buffers.copies();
@@ -131,6 +140,10 @@ Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const Atte
   const nlohmann::json question = {
       {"problem", std::move(problem)}, {"runs", kRunsOfRound}, {"copies", copies}};
   CUBINET_TRY(measure_rounds(bench, runs, reads, question, row));
+  if (alternatives) {
+    CUBINET_TRY(alternatives->measure(bench.device, checked, inputs, reference, kRunsOfRound,
+                                      bench.options.cancelled, row));
+  }
   if (bench.options.peer_folder.empty()) return {};
   return compare_peers(bench.peers, bench.options.peer_folder, inputs, reference, question, row);
 }

@@ -61,37 +61,54 @@ bool AttentionVerdict::correct() const {
   return appended && (error.worst_row <= allowed || within_a_step) && error.worst_lse <= kLargestError;
 }
 
-AttentionTensors CheckedAttention::tensors(std::uint32_t copy) const {
+AttentionTensors run_tensors(const BoundAttention& attention, const TensorBuffers& buffers,
+                             std::uint32_t copy) {
   AttentionTensors tensors = buffers.tensors(copy);
   if (!writes_lse(attention.plan())) tensors.lse = {};
   return tensors;
 }
 
-Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<const Device>& device,
-                                     const AttentionPlan& plan, const AttentionInputs& inputs,
-                                     const AttentionOutputs& reference, std::uint32_t copies) {
-  CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(runtime, plan, device->ordinal()));
-  const AttentionProblem& problem = plan.request.problem;
-  CUBINET_TRY_ASSIGN(TensorBuffers buffers,
-                     TensorBuffers::create(device, problem, inputs, attention.plan().workspace, copies));
-  CheckedAttention checked{std::move(attention), std::move(buffers), {}};
-  CUBINET_TRY(checked.attention.check(checked.tensors()));
+AttentionTensors CheckedAttention::tensors(std::uint32_t copy) const {
+  return run_tensors(attention, buffers, copy);
+}
+
+Result<AttentionVerdict> verdict_of(const std::shared_ptr<const Device>& device,
+                                    const BoundAttention& attention, const TensorBuffers& buffers,
+                                    const AttentionInputs& inputs, const AttentionOutputs& reference) {
+  const AttentionProblem& problem = attention.plan().request.problem;
+  CUBINET_TRY(attention.check(run_tensors(attention, buffers, 0)));
   CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device));
-  CUBINET_TRY(checked.attention.run(checked.tensors(), stream.handle()));
+  CUBINET_TRY(attention.run(run_tensors(attention, buffers, 0), stream.handle()));
   CUBINET_TRY(stream.synchronize());
-  CUBINET_TRY_ASSIGN(const Bytes o, checked.buffers.output());
+  CUBINET_TRY_ASSIGN(const Bytes o, buffers.output());
   std::vector<float> lse;
-  if (writes_lse(checked.attention.plan())) {
-    CUBINET_TRY_ASSIGN(lse, checked.buffers.lse());
+  if (writes_lse(attention.plan())) {
+    CUBINET_TRY_ASSIGN(lse, buffers.lse());
   }
-  AttentionVerdict& verdict = checked.verdict;
+  AttentionVerdict verdict;
   verdict.narrow_output = problem.data_type_o == DataType::e4m3;
   const bool narrow = problem.data_type_q == DataType::e4m3 || verdict.narrow_output;
   if (narrow) verdict.allowed = kLargestErrorOfE4m3;
   if (problem.append) {
-    CUBINET_TRY_ASSIGN(verdict.appended, appended_as_reference(problem, inputs, checked.buffers));
+    CUBINET_TRY_ASSIGN(verdict.appended, appended_as_reference(problem, inputs, buffers));
   }
   CUBINET_TRY_ASSIGN(verdict.error, compare_attention(problem, reference, o, lse));
+  return verdict;
+}
+
+Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<const Device>& device,
+                                     const AttentionPlan& plan, const AttentionInputs& inputs,
+                                     const AttentionOutputs& reference, std::uint32_t copies,
+                                     const WorkspaceSizes& least) {
+  CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(runtime, plan, device->ordinal()));
+  WorkspaceSizes workspace = attention.plan().workspace;
+  workspace.scratch_bytes = std::max(workspace.scratch_bytes, least.scratch_bytes);
+  workspace.counter_bytes = std::max(workspace.counter_bytes, least.counter_bytes);
+  CUBINET_TRY_ASSIGN(TensorBuffers buffers, TensorBuffers::create(device, attention.plan().request.problem,
+                                                                  inputs, workspace, copies));
+  CheckedAttention checked{std::move(attention), std::move(buffers), {}};
+  CUBINET_TRY_ASSIGN(checked.verdict,
+                     verdict_of(device, checked.attention, checked.buffers, inputs, reference));
   return checked;
 }
 

@@ -111,7 +111,38 @@ nlohmann::json describe_goals(const BenchmarkRow& row) {
   return goals;
 }
 
+nlohmann::json describe_alternative(const BenchmarkAlternative& alternative) {
+  nlohmann::json described = {
+      {"kernel", alternative.kernel},     {"splits", alternative.splits},
+      {"blocks", alternative.blocks},     {"combines_apart", alternative.combines_apart},
+      {"modelled", alternative.modelled}, {"correct", alternative.correct}};
+  if (alternative.seconds.empty()) return described;
+  described["seconds"] = median_of(alternative.seconds);
+  described["rounds"] = alternative.seconds.size();
+  described["ratio"] = alternative.ratio;
+  return described;
+}
+
+nlohmann::json describe_alternatives(const BenchmarkRow& row) {
+  nlohmann::json alternatives = nlohmann::json::array();
+  for (const BenchmarkAlternative& alternative : row.alternatives)
+    alternatives.push_back(describe_alternative(alternative));
+  return alternatives;
+}
+
+nlohmann::json describe_quality(const BenchmarkPlanQuality& quality) {
+  return {{"rows", quality.rows},
+          {"mean_ratio", quality.mean_ratio},
+          {"behind_3_percent", quality.behind_3_percent},
+          {"behind_10_percent", quality.behind_10_percent}};
+}
+
 }  // namespace
+
+bool BenchmarkRow::good() const {
+  const auto is_correct = [](const BenchmarkAlternative& alternative) { return alternative.correct; };
+  return !error && accuracy.correct && std::all_of(alternatives.begin(), alternatives.end(), is_correct);
+}
 
 BenchmarkFigures figures_of(const BenchmarkRow& row) {
   BenchmarkFigures figures;
@@ -191,6 +222,10 @@ nlohmann::json describe(const BenchmarkRow& row) {
   described["terabytes_per_second"] = figures.terabytes;
   described["kv_terabytes_per_second"] = figures.kv_terabytes;
   if (!row.peers.empty()) described["peers"] = describe_peers(row);
+  if (row.planned) {
+    described["planned"] = describe_alternative(*row.planned);
+    described["alternatives"] = describe_alternatives(row);
+  }
   described["rounds"] = {{"seconds", row.seconds}, {"read_seconds", row.read_seconds}};
   return described;
 }
@@ -204,6 +239,8 @@ std::string to_json(const BenchmarkResult& result) {
                              {"rounds", result.rounds},
                              {"seed", result.seed},
                              {"results", std::move(results)}};
+  if (const auto quality = plan_quality_of(result.rows); quality.rows > 0)
+    document["alternatives"] = describe_quality(quality);
   if (result.cancelled) document["cancelled"] = true;
   return json_text(document);
 }

@@ -31,6 +31,24 @@ TEST_CASE("alternatives are the tiles that fit, each left to the model and with 
   CHECK(alternatives.size() > 3 * kernels.size());
 }
 
+TEST_CASE("powers of two of splits are alternatives where the grid stays small") {
+  const auto splits_of = [](const AttentionProblem& problem) {
+    const PlanRequest request = decode::request(problem);
+    std::set<std::uint32_t> splits;
+    for (const FamilyAlternative& alternative :
+         decode_alternatives(request, kAttentionDecode, *decode::template_of(kAttentionDecode))) {
+      if (tile_of(*alternative.options.kernel)->kv == 64 && alternative.options.splits)
+        splits.insert(*alternative.options.splits);
+    }
+    return splits;
+  };
+  const auto of_one = splits_of(decode::llama(1, 1024));
+  for (const std::uint32_t splits : {2U, 4U, 8U, 16U})
+    CHECK(of_one.count(splits) == 1);
+  CHECK(of_one.count(32) == 0);  // fewer steps
+  CHECK(splits_of(decode::llama(1024, 1024)).count(16) == 0);
+}
+
 TEST_CASE("a tile is read off a kernel, and off nothing else") {
   const AttentionProblem problem = decode::llama(8, 8192);
   const DecodeTile tile{32, 64, 3};

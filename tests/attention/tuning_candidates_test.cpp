@@ -57,9 +57,32 @@ TEST_CASE("a candidate is planned again from its options alone") {
 TEST_CASE("few kernels are compiled where few are wanted") {
   std::set<std::string> kernels;
   for (const AttentionPlan& plan :
-       ok(tuning_candidates(request_of(llama(8, 8192)), builtin_backends(), /*most_kernels=*/2)))
+       ok(tuning_candidates(request_of(llama(8, 8192)), builtin_backends(), {.kernels = 2})))
     kernels.insert(kernel_of(plan));
   CHECK(kernels.size() <= 3);
+}
+
+TEST_CASE("the kernel of the plan has other splits beside it, whatever the model estimates") {
+  AttentionProblem problem = llama(2, 700);
+  problem.heads_q = 8;
+  problem.heads_kv = 1;
+  problem.kv_lengths = {700, 700};
+  const auto candidates = ok(tuning_candidates(request_of(problem), builtin_backends(),
+                                               {.kernels = 1, .divisions = 8, .relative_cost = 1}));
+  std::set<std::uint32_t> splits;
+  for (const AttentionPlan& plan : candidates) {
+    if (kernel_of(plan) == kernel_of(candidates.front())) splits.insert(plan.division.kv_splits);
+  }
+  for (const std::uint32_t wanted : {1U, 2U, 4U, 8U})
+    CHECK(splits.count(wanted) == 1);
+}
+
+TEST_CASE("more divisions and slower estimates are candidates where the limits are wider") {
+  const PlanRequest request = request_of(llama(8, 8192));
+  const auto usual = ok(tuning_candidates(request, builtin_backends())).size();
+  CHECK(ok(tuning_candidates(request, builtin_backends(), {.divisions = 2})).size() < usual);
+  CHECK(ok(tuning_candidates(request, builtin_backends(), {.divisions = 8})).size() > usual);
+  CHECK(ok(tuning_candidates(request, builtin_backends(), {.relative_cost = 1.02})).size() < usual);
 }
 
 TEST_CASE("a problem that nothing launches has no candidates, and every backend gives its reason") {

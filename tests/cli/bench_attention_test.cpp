@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench_cases.hpp"
 #include "driver_setting.hpp"
 #include "support/skip.hpp"
 
@@ -130,6 +131,50 @@ TEST_CASE("a case that no device holds is a row with its reason, and the next on
   CHECK(results[2].contains("seconds"));
 }
 
+TEST_CASE("bench attention lists a sample without a device, and the list is a sweep of the same cases") {
+  const Sandbox sandbox;
+  const ToolResult listed = sandbox.run({"bench", "attention", "--sample", "40", "--seed", "9", "--list"});
+  REQUIRE(listed.status == 0);
+  const auto sweep = cubinet::cli::parse_sweep(listed.out, "s.txt");
+  REQUIRE(sweep);
+  const auto drawn = cubinet::sample_cases(40, 9);
+  REQUIRE(sweep->size() == drawn.size());
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const auto read = cubinet::cli::benchmark_case_of((*sweep)[i]);
+    REQUIRE(read);
+    CHECK(read->problem == drawn[i].problem);
+    CHECK(read->tag == drawn[i].tag);
+    CHECK(read->lengths_unknown == drawn[i].lengths_unknown);
+    std::vector<std::int32_t> lengths = drawn[i].kv_lengths;
+    if (lengths.empty())
+      lengths.assign(drawn[i].problem.batch, static_cast<std::int32_t>(drawn[i].problem.kv_len));
+    CHECK(read->kv_lengths == lengths);
+  }
+  const auto document =
+      sandbox.run({"bench", "attention", "--sample", "40", "--seed", "9", "--list", "--json"}).json();
+  CHECK(document["sample"].size() == 40);
+  CHECK(document["sample"][0] == cubinet::cli::to_sweep_line(drawn[0]));
+}
+
+TEST_CASE(
+    "bench attention times a sample with alternatives, and finds out that the stub computes none of them") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
+  const Sandbox sandbox;
+  const std::vector<std::string> options = {
+      "--kv-len",       "40",           "--heads-q", "4", "--heads-kv", "2", "--head-dim-qk", "64",
+      "--alternatives", "--iterations", "1"};
+  const ToolResult text = bench(sandbox, options);
+  CAPTURE(text.err);
+  CHECK(text.status == 1);
+  CHECK(contains(text.out, " alternatives are WRONG"));
+  std::vector<std::string> as_json = options;
+  as_json.emplace_back("--json");
+  const auto results = bench(sandbox, as_json).json()["results"];
+  REQUIRE(results.size() == 1);
+  CHECK(results[0]["planned"]["splits"] == results[0]["splits"]);
+  CHECK_FALSE(results[0]["alternatives"].empty());
+}
+
 TEST_CASE("an output of a peer is its own, not that of the one before") {
   const Sandbox sandbox;
   const std::string folder = sandbox.path("inputs");
@@ -153,6 +198,9 @@ TEST_CASE("bench attention refuses what is no case before it measures another") 
   const Sandbox sandbox;
   CHECK(bench(sandbox, {}).status == 2);
   CHECK(bench(sandbox, {"--kv-len", "10"}).status == 2);
+  CHECK(bench(sandbox, {"--sample", "3", "--kv-len", "10"}).status == 2);
+  CHECK(bench(sandbox, {"--sample", "0"}).status == 2);
+  CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--list"}).status == 2);
   CHECK(bench(sandbox, {"--sweep", sandbox.path("none.txt")}).status == 2);
   sandbox.write("s.txt", "--kv-len 40 --heads-q 4\n--kv-len 40 --heads-q 4 --heads-kv 3\n");
   CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt")}).status == 2);

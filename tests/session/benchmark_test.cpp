@@ -1,49 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/device_fixture.hpp"
-#include "support/compiler_search.hpp"
-#include "support/ok.hpp"
-#include "support/temp_dir.hpp"
+#include "benchmark_setting.hpp"
 
 #include <cubinet/session/benchmark.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdlib>
-
 using namespace cubinet;
+using test::BenchmarkSetting;
 using test::ok;
-
-namespace {
-
-BenchmarkCase small_case(std::uint32_t head_dim = 64) {
-  BenchmarkCase made;
-  made.problem = {.batch = 2,
-                  .kv_len = 40,
-                  .heads_q = 4,
-                  .heads_kv = 2,
-                  .head_dim_qk = head_dim,
-                  .head_dim_v = head_dim,
-                  .tokens_per_page = 16};
-  return made;
-}
-
-// A session on the stub device, which computes nothing.
-struct BenchmarkSetting {
-  test::Stub stub;
-  test::TempDir folder;
-  std::shared_ptr<Session> session;
-
-  BenchmarkSetting() {
-    SessionOptions options;
-    options.home = (folder / "home").string();
-    options.compiler = test::compiler_search();
-    if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver_library = library;
-    session = ok(Session::open(options));
-  }
-};
-
-}  // namespace
+using test::small_case;
 
 TEST_CASE("every case is measured, a wrong result is found, and the error of one case is in its row") {
   const BenchmarkSetting setting;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmark/report.hpp"
 
+#include "measured_row.hpp"
 #include "support/text.hpp"
 
 #include <doctest/doctest.h>
@@ -10,26 +11,9 @@
 
 using namespace cubinet;
 using test::contains;
+using test::measured_row;
 
 namespace {
-
-BenchmarkRow measured_row() {
-  BenchmarkRow row;
-  row.given.tag = "a \"name\", with a comma";
-  row.given.problem.heads_q = 8;
-  row.given.problem.kv_len = 1000;
-  row.mean_kv_length = 1000;
-  row.requested = "auto";
-  row.backend = "templates";
-  row.operations = 4e9;
-  row.kv_bytes = 2e9;
-  row.bytes = 3e9;
-  row.accuracy.correct = true;
-  row.splits = 3;
-  row.seconds = {1e-3, 4e-3, 2e-3};
-  row.read_seconds = {1e-3, 1e-3, 3e-3};
-  return row;
-}
 
 // Returns the fields of a table of one line by their columns.
 std::map<std::string, std::string> fields_of(const std::string& table) {
@@ -117,4 +101,45 @@ TEST_CASE("the document has the device, the version, the rounds and the rows") {
   result.cancelled = true;
   CHECK_FALSE(result.good());
   CHECK(nlohmann::json::parse(to_json(result))["cancelled"] == true);
+}
+
+TEST_CASE("a row has the choice of the plan and its alternatives, and the document their summary") {
+  BenchmarkRow row = measured_row();
+  CHECK_FALSE(describe(row).contains("alternatives"));
+  row.planned = BenchmarkAlternative{.kernel = "a", .splits = 1, .blocks = 8, .modelled = 7, .correct = true};
+  row.alternatives = {BenchmarkAlternative{.kernel = "b",
+                                           .splits = 4,
+                                           .blocks = 32,
+                                           .combines_apart = true,
+                                           .modelled = 9.5,
+                                           .correct = true,
+                                           .seconds = {1e-3, 3e-3, 2e-3},
+                                           .ratio = 1.1},
+                      BenchmarkAlternative{.kernel = "c"}};
+  const auto described = describe(row);
+  CHECK(described["planned"]["modelled"] == 7);
+  CHECK_FALSE(described["planned"].contains("seconds"));
+  REQUIRE(described["alternatives"].size() == 2);
+  const auto& best = described["alternatives"][0];
+  CHECK(best["kernel"] == "b");
+  CHECK(best["splits"] == 4);
+  CHECK(best["blocks"] == 32);
+  CHECK(best["combines_apart"] == true);
+  CHECK(best["seconds"] == 2e-3);
+  CHECK(best["ratio"] == 1.1);
+  CHECK(described["alternatives"][1]["correct"] == false);
+  BenchmarkResult result;
+  result.rows = {row};
+  CHECK(nlohmann::json::parse(to_json(result))["alternatives"]["mean_ratio"] == doctest::Approx(1.1));
+  result.rows = {measured_row()};
+  CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("alternatives"));
+}
+
+TEST_CASE("a row with a wrong alternative is not good") {
+  BenchmarkRow row = measured_row();
+  row.alternatives.resize(1);
+  row.alternatives[0].correct = true;
+  CHECK(row.good());
+  row.alternatives[0].correct = false;
+  CHECK_FALSE(row.good());
 }

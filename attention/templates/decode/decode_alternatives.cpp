@@ -3,6 +3,7 @@
 
 #include "decode_division.hpp"
 #include "decode_plan.hpp"
+#include "rounding.hpp"
 
 #include <algorithm>
 #include <set>
@@ -32,9 +33,23 @@ std::vector<std::uint32_t> values_of(const KernelTemplate& kernel_template, std:
   return values;
 }
 
-// Returns the numbers of splits that are timed, around the cost model's choice.
-std::set<std::uint32_t> splits_around(std::uint32_t chosen) {
+// The most CTAs per SM of the powers of two that are timed wherever the cost model's choice is.
+constexpr std::uint64_t kMostBlocks = 4;
+
+// Returns the numbers of splits that are timed: around the cost model's choice, and powers of two
+// with which the grid stays small. A model that is wrong about small grids is wrong by large
+// factors.
+std::set<std::uint32_t> splits_around(std::uint32_t chosen, const PlanRequest& request,
+                                      const DecodeTile& tile) {
+  const AttentionProblem& problem = request.problem;
   std::set<std::uint32_t> around;
+  const std::uint64_t tiles = std::uint64_t{problem.batch} * problem.heads_kv *
+                              divide_up(problem.group_size() * problem.q_len, tile.q);
+  const std::uint64_t steps = divide_up(problem.kv_len, tile.kv);
+  for (std::uint32_t splits = 2; splits <= std::min<std::uint64_t>(steps, kMaximumDecodeSplits) &&
+                                 tiles * splits <= kMostBlocks * request.device.sm_count;
+       splits *= 2)
+    around.insert(splits);
   for (const std::uint32_t splits :
        {1U, chosen / 2, chosen * 3 / 4, chosen - 1, chosen, chosen + 1, chosen * 3 / 2, chosen * 2}) {
     if (splits >= 1 && splits <= kMaximumDecodeSplits) around.insert(splits);
@@ -68,7 +83,7 @@ std::vector<FamilyAlternative> decode_alternatives(const PlanRequest& request, c
     if (!chosen) return;
     tried.options.kernel = chosen->spec;
     alternatives.push_back({tried.options, chosen->cost.time});
-    for (const std::uint32_t splits : splits_around(chosen->splits)) {
+    for (const std::uint32_t splits : splits_around(chosen->splits, request, tile)) {
       tried.options.splits = splits;
       const auto planned = plan_decode(tried, family, std::vector{tile});
       if (planned) alternatives.push_back({tried.options, planned->cost.time});

@@ -8,16 +8,21 @@
 
 namespace cubinet {
 
+// The limits on the candidates of each template, which the cost model orders. The kernel of the
+// plan that is made without measurements is a candidate in addition, with as many divisions.
+struct CandidateLimits {
+  std::size_t kernels = 12;
+  std::size_t divisions = 4;   // of each kernel
+  double relative_cost = 1.5;  // the estimate, relative to the template's smallest
+};
+
 // Returns the plans to measure for a problem: first the plan that is made without measurements,
 // then the others in the order of the cost model. The options of each plan's request name its
 // kernel if its backend accepts one. unsupported, with every backend's reason, if nothing launches
 // the problem.
-//
-// Plans of a template that the model estimates at more than 1.5 times its fastest are left out, and
-// so are those beyond `most_kernels` kernels and four divisions of each.
 Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
                                                      const AttentionBackends& backends,
-                                                     std::size_t most_kernels = 12);
+                                                     const CandidateLimits& limits = {});
 
 // Returns the version of a template: its interface version and a digest of its text and headers.
 std::string version_of(const KernelTemplate& kernel_template);

@@ -52,6 +52,19 @@ struct BenchmarkPeerTimes {
   std::optional<double> error = std::nullopt;
 };
 
+// Another kernel or another number of splits for the problem of a row, timed in the same rounds as
+// the plan.
+struct BenchmarkAlternative {
+  std::string kernel;                // its specification
+  std::uint32_t splits = 0;          // KV splits of a sequence
+  std::uint64_t blocks = 0;          // CTAs of the attention kernel
+  bool combines_apart = false;       // if true, a second kernel combines the splits
+  double modelled = 0;               // the cost model's estimate, in the unit of the backend
+  bool correct = false;              // as BenchmarkAccuracy::correct; a wrong one is not timed
+  std::vector<double> seconds = {};  // of one run in each round
+  double ratio = 0;                  // the time of the plan as a part of its time; 0: not timed
+};
+
 struct BenchmarkGoal {
   std::string text;               // as in BenchmarkCase::goals
   std::optional<double> reached;  // the value that the goal bounds; nullopt: not measured
@@ -84,9 +97,14 @@ struct BenchmarkRow {
   std::vector<double> read_seconds;  // of a kernel that only reads K and V, in the same rounds
   std::vector<BenchmarkPeerTimes> peers;
   std::vector<BenchmarkGoal> goals;
+  // With BenchmarkOptions::alternatives: the plan's choice without times of its own, and all
+  // others. The fastest comes first. Only its ratio has no bias, because it was measured once more.
+  std::optional<BenchmarkAlternative> planned;
+  std::vector<BenchmarkAlternative> alternatives;
   std::optional<Error> error;  // why there are no times
 
-  bool good() const { return !error && accuracy.correct; }
+  // Returns whether the row has times and no run was wrong.
+  bool good() const;
 };
 
 // Numbers that are computed from the medians of a row.
@@ -109,6 +127,16 @@ BenchmarkFigures figures_of(const BenchmarkRow& row);
 // ran.
 std::string backend_text(const BenchmarkRow& row);
 
+// The distance of plans from the best alternative of each row. A plan that no alternative beats has
+// a ratio of 1.
+struct BenchmarkPlanQuality {
+  std::size_t rows = 0;          // with at least one timed alternative
+  double mean_ratio = 1;         // geometric mean of the plan's time as a part of the best time
+  double behind_3_percent = 0;   // share of the rows whose ratio is above 1.03
+  double behind_10_percent = 0;  // share of the rows whose ratio is above 1.10
+};
+BenchmarkPlanQuality plan_quality_of(std::span<const BenchmarkRow> rows);
+
 struct BenchmarkProgress {
   std::size_t done = 0;  // cases
   std::size_t total = 0;
@@ -127,6 +155,9 @@ struct BenchmarkOptions {
   // A folder. If it is given, the peers get our inputs as files in it, and their outputs are
   // compared too.
   std::string peer_folder = {};
+  // If true, each row also times other kernels and other numbers of splits (docs/benchmarks.md).
+  // They are compiled if the session may compile.
+  bool alternatives = false;
   // Called after each case, on the calling thread.
   Callback<void(const BenchmarkProgress&)> progress = {};
   // Called often, from the calling thread. If it returns true the benchmark ends after the last
@@ -151,6 +182,19 @@ struct BenchmarkResult {
 // rows. Errors of the whole call: invalid_argument, before anything is measured, if a case, goal or
 // peer is invalid; unavailable if there is no device; io if a peer cannot be started.
 Result<BenchmarkResult> benchmark(const Session& session, const BenchmarkOptions& options);
+
+// Draws decode problems from a distribution of what servers run (docs/benchmarks.md). Equal seeds
+// give equal problems on every machine, and the first n of a longer sample are the sample of n. The
+// tag of case i is "sample-SEED-i".
+std::vector<BenchmarkCase> sample_cases(std::uint32_t count, std::uint64_t seed);
+
+// Returns a row as a line for people.
+std::string to_line(const BenchmarkRow& row);
+// Returns "18 of 20 goals are reached; not: …" with a line for each missed goal; "" if there are no
+// goals.
+std::string summary_of_goals(std::span<const BenchmarkRow> rows);
+// Returns one sentence with plan_quality_of(); "" if no row has a timed alternative.
+std::string summary_of_alternatives(std::span<const BenchmarkRow> rows);
 
 // Returns the JSON that `cubinet bench attention --json` prints.
 std::string to_json(const BenchmarkResult& result);

@@ -43,10 +43,21 @@ struct CheckedAttention {
   AttentionTensors tensors(std::uint32_t copy = 0) const;
 };
 
-// Binds the plan, runs it and compares the output with the reference of these inputs.
+// Binds the plan, runs it and compares the output with the reference of these inputs. The workspace
+// has at least `least` bytes, for other plans of the problem that run with the same buffers.
 Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<const Device>& device,
                                      const AttentionPlan& plan, const AttentionInputs& inputs,
-                                     const AttentionOutputs& reference, std::uint32_t copies = 1);
+                                     const AttentionOutputs& reference, std::uint32_t copies = 1,
+                                     const WorkspaceSizes& least = {});
+
+// Returns the tensors of a copy of the KV cache for a bound plan, without the LSE if its runs do
+// not write it.
+AttentionTensors run_tensors(const BoundAttention& attention, const TensorBuffers& buffers,
+                             std::uint32_t copy);
+// Runs a bound plan once and compares the output with the reference of these inputs.
+Result<AttentionVerdict> verdict_of(const std::shared_ptr<const Device>& device,
+                                    const BoundAttention& attention, const TensorBuffers& buffers,
+                                    const AttentionInputs& inputs, const AttentionOutputs& reference);
 
 // Returns the time of one run: the median over `replays` of a CUDA graph of kRunsOfGraph runs.
 inline constexpr std::uint32_t kRunsOfGraph = 10;

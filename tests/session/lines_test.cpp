@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench_lines.hpp"
-
+#include "measured_row.hpp"
 #include "support/text.hpp"
 
 #include <doctest/doctest.h>
@@ -8,28 +7,10 @@
 #include <algorithm>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 using test::contains;
+using test::measured_row;
 
 namespace {
-
-BenchmarkRow measured_row() {
-  BenchmarkRow row;
-  row.given.tag = "a \"name\", with a comma";
-  row.given.problem.heads_q = 8;
-  row.given.problem.kv_len = 1000;
-  row.mean_kv_length = 1000;
-  row.requested = "auto";
-  row.backend = "templates";
-  row.operations = 4e9;
-  row.kv_bytes = 2e9;
-  row.bytes = 3e9;
-  row.accuracy.correct = true;
-  row.splits = 3;
-  row.seconds = {1e-3, 4e-3, 2e-3};
-  row.read_seconds = {1e-3, 1e-3, 3e-3};
-  return row;
-}
 
 BenchmarkRow row_with(std::vector<BenchmarkGoal> goals) {
   BenchmarkRow row = measured_row();
@@ -66,4 +47,32 @@ TEST_CASE("the summary counts the goals and names each missed one with its value
   CHECK(contains(summary, "peer:Nobody:1 was not measured"));
   CHECK(summary_of_goals(std::vector{row_with({{"us:50", 11, true}})}) == "1 of 1 goals are reached");
   CHECK(summary_of_goals(std::vector{row_with({})}).empty());
+}
+
+TEST_CASE("a line names the fastest alternative, and the summary says how far the plans are behind") {
+  BenchmarkRow row = measured_row();
+  CHECK_FALSE(contains(to_line(row), "alternatives"));
+  CHECK(summary_of_alternatives(std::vector{row}).empty());
+  row.alternatives.resize(2);
+  row.alternatives[0].kernel = "attention_decode(tile_size_q=16)";
+  row.alternatives[0].splits = 8;
+  row.alternatives[0].seconds = {1e-3, 4e-3, 1.6e-3};
+  row.alternatives[0].ratio = 1.25;
+  row.alternatives[0].correct = row.alternatives[1].correct = true;
+  CHECK(contains(to_line(row),
+                 "best of 2 alternatives 1.60 ms (the plan takes 1.250 of it): "
+                 "attention_decode(tile_size_q=16) with 8 splits"));
+  CHECK(summary_of_alternatives(std::vector{row, measured_row()}) ==
+        "the plan takes 1.250 of its best alternative's time (geometric mean of 1 rows); 100.0 % of the rows "
+        "are more than 3 % behind, 100.0 % more than 10 %");
+}
+
+TEST_CASE("a line counts the wrong alternatives, also if none was timed") {
+  BenchmarkRow row = measured_row();
+  row.alternatives.resize(2);
+  CHECK(contains(to_line(row), "2 of 2 alternatives are WRONG"));
+  CHECK_FALSE(contains(to_line(row), "best of"));
+  row.alternatives[0].correct = true;
+  row.alternatives[0].seconds = {1e-3};
+  CHECK(contains(to_line(row), "1 of 2 alternatives are WRONG, best of 2 alternatives 1.00 ms"));
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench_lines.hpp"
+#include "benchmark/statistics.hpp"
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/base/units.hpp>
+#include <cubinet/session/benchmark.hpp>
 
 #include <fmt/format.h>
 
-namespace cubinet::cli {
+#include <algorithm>
+
+namespace cubinet {
 namespace {
 
 std::string shape_of(const AttentionProblem& problem) {
@@ -37,15 +40,30 @@ std::string peers_of(const BenchmarkRow& row, const BenchmarkFigures& figures) {
   return text;
 }
 
+// Returns the fastest alternative as ", best of 9 alternatives 5.1 us (…): KERNEL with 4 splits",
+// and the number of wrong ones.
+std::string alternative_of(const BenchmarkRow& row) {
+  std::string text;
+  const auto wrong =
+      std::count_if(row.alternatives.begin(), row.alternatives.end(),
+                    [](const BenchmarkAlternative& alternative) { return !alternative.correct; });
+  if (wrong > 0) text = fmt::format(", {} of {} alternatives are WRONG", wrong, row.alternatives.size());
+  if (row.alternatives.empty() || row.alternatives.front().seconds.empty()) return text;
+  const BenchmarkAlternative& best = row.alternatives.front();
+  return fmt::format("{}, best of {} alternatives {} (the plan takes {:.3f} of it): {} with {} splits", text,
+                     row.alternatives.size(), format_seconds(median_of(best.seconds)), best.ratio,
+                     best.kernel, best.splits);
+}
+
 }  // namespace
 
 std::string to_line(const BenchmarkRow& row) {
   const std::string what = title_of(row);
   if (row.error) return fmt::format("{}: {}", what, printable(row.error->to_line()));
   const BenchmarkFigures figures = figures_of(row);
-  return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s{}; {}", what,
-                     format_seconds(figures.seconds), figures.kv_terabytes, figures.share_of_read * 100,
-                     figures.teraflops, peers_of(row, figures),
+  return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s{}{}; {}",
+                     what, format_seconds(figures.seconds), figures.kv_terabytes, figures.share_of_read * 100,
+                     figures.teraflops, peers_of(row, figures), alternative_of(row),
                      row.accuracy.correct ? "correct"
                                           : fmt::format("WRONG: {:.1e} in the worst row, {:.0e} is allowed",
                                                         row.accuracy.worst_row, row.accuracy.allowed));
@@ -70,4 +88,13 @@ std::string summary_of_goals(std::span<const BenchmarkRow> rows) {
   return fmt::format("{} of {} goals are reached{}{}", all - missed, all, missed == 0 ? "" : "; not:", lines);
 }
 
-}  // namespace cubinet::cli
+std::string summary_of_alternatives(std::span<const BenchmarkRow> rows) {
+  const BenchmarkPlanQuality quality = plan_quality_of(rows);
+  if (quality.rows == 0) return "";
+  return fmt::format(
+      "the plan takes {:.3f} of its best alternative's time (geometric mean of {} rows); {:.1f} % "
+      "of the rows are more than 3 % behind, {:.1f} % more than 10 %",
+      quality.mean_ratio, quality.rows, quality.behind_3_percent * 100, quality.behind_10_percent * 100);
+}
+
+}  // namespace cubinet
