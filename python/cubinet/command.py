@@ -9,15 +9,20 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from cubinet import _core
+from cubinet import _core, hf_kernel
 from cubinet.configuration import PathLike, command_variables
 from cubinet.errors import Corruption, InternalError, error_by_name
 
 
 def main() -> int:
     """Runs the command with the arguments of the process. Returns its exit status."""
+    words = sys.argv[1:]
+    if words[:1] == ["hf-kernel"]:
+        return hf_kernel.main(words[1:])
     sys.stdout.flush()
-    status, _ = _core.command([os.fsencode(word) for word in sys.argv[1:]], command_variables(None), False)
+    status, _ = _core.command([os.fsencode(word) for word in words], command_variables(None), False)
+    if words in (["--help"], ["-h"]):
+        print(f"\nVerb of the Python package:\n  hf-kernel DIR  {hf_kernel.SUMMARY}")
     return status
 
 
