@@ -63,7 +63,7 @@ def make_plan(
             if capturing and isinstance(error, NotFound):
                 message = f"{function}: nothing is compiled while a CUDA graph is captured: {error.message}"
                 remedy = "call the function once with these shapes before the capture"
-            message += f" ({', '.join(f'{name} {list(tensor.shape)}' for name, tensor in shapes.items())})"
+            message += "; " + ", ".join(f"'{name}' is {list(each.shape)}, {each.dtype}" for name, each in shapes.items())
             raise type(error)(message, remedy, error.detail, error.native) from None
         info = attention.info
         plan = Plan(attention, info["scratch_bytes"], info["counter_bytes"])
