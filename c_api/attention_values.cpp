@@ -27,7 +27,8 @@ static_assert(CUBINET_KV_HND == static_cast<int>(KvOrder::hnd));
 constexpr std::uint32_t kProblemFlags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE |
                                         CUBINET_ATTENTION_SINKS | CUBINET_ATTENTION_SCALES_ON_DEVICE |
                                         CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
-                                        CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS;
+                                        CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS |
+                                        CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW;
 constexpr std::uint32_t kPlanFlags = CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY;
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
 constexpr cubinet_plan_options kDefaultOptions = CUBINET_PLAN_OPTIONS_INIT;
@@ -76,7 +77,8 @@ Result<void> check_no_append(const cubinet_attention_problem& given) {
   if (given.q_scale != 1) member = "q_scale";
   if (given.k_scale != 1) member = "k_scale";
   if (given.v_scale != 1) member = "v_scale";
-  if ((given.flags & (CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS)) != 0)
+  if ((given.flags & (CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS |
+                      CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW)) != 0)
     member = "flags";
   if (member == nullptr) return {};
   return Error{ErrorCode::invalid_argument,
@@ -98,6 +100,7 @@ Result<void> set_append(const cubinet_attention_problem& given, AttentionProblem
   append.rope_dim = given.rope_dim;
   append.interleaved = (given.flags & CUBINET_ATTENTION_ROPE_INTERLEAVED) != 0;
   append.positions = (given.flags & CUBINET_ATTENTION_POSITIONS) != 0;
+  append.lengths_exclude_new = (given.flags & CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW) != 0;
   append.attends = attends;
   append.q_scale = given.q_scale;
   append.k_scale = given.k_scale;

@@ -27,6 +27,7 @@ constexpr Term kMembers[] = {
     {"Append::data_type", "problem.append_type"},
     {"Append::interleaved", "CUBINET_ATTENTION_ROPE_INTERLEAVED"},
     {"Append::positions", "CUBINET_ATTENTION_POSITIONS"},
+    {"Append::lengths_exclude_new", "CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW"},
     {"PlanOptions::may_compile", "CUBINET_PLAN_EXISTING_KERNELS"},
     {"PlanOptions::starts_early", "CUBINET_PLAN_STARTS_EARLY"},
     {"HomeOptions::path", "home"},

@@ -48,6 +48,9 @@ void add_append_arguments(CLI::App& verb, AttentionArguments& arguments) {
   add_integer(verb, "--rope-dim", arguments.rope_dim, 1, kMost,
               "with --append, columns that are rotated (default: all of Q and K)")
       ->needs(append);
+  verb.add_flag("--lengths-exclude-new", arguments.lengths_exclude_new,
+                "with --append, the lengths on the device do not include the new tokens")
+      ->needs(append);
 }
 
 }  // namespace
@@ -127,6 +130,7 @@ AttentionProblem::Append append_of(const AttentionArguments& arguments, const At
   if (bits_of(problem.data_type_q) == 16) append.data_type = problem.data_type_q;
   if (arguments.rope != "none") append.rope_dim = given_or(arguments.rope_dim, problem.head_dim_qk);
   append.interleaved = arguments.rope == "interleaved";
+  append.lengths_exclude_new = arguments.lengths_exclude_new;
   return append;
 }
 

@@ -44,6 +44,7 @@ struct AttentionArguments {
   bool append = false;
   std::string rope = "halves";
   std::uint32_t rope_dim = 0;
+  bool lengths_exclude_new = false;
 };
 
 // The options that describe a device, which need not be present.

@@ -332,12 +332,12 @@ class Checker:
                         self.report(path, f"includes <{header}>: the package sees cubinet/cubinet.h alone")
             if path.startswith(PYTHON_MODULES) and path.endswith(".py"):
                 listed = self.read("python/CMakeLists.txt") if "python/CMakeLists.txt" in self.files else ""
-                name = Path(path).name
-                if not re.search(rf"(?<![\w/.]){re.escape(name)}(?![\w.])", listed):
+                name = Path(path).relative_to(PYTHON_MODULES)
+                if not re.search(rf"(?<![\w/.]){re.escape(name.as_posix())}(?![\w.])", listed):
                     self.report(path, "is named by no CMakeLists.txt, so it is not installed")
-                test = f"tests/python/test_{Path(path).stem.strip('_')}.py"
-                if name != "__init__.py" and test not in self.files:
-                    self.report(path, f"has no {test}")
+                test = f"tests/python/{name.with_name('test_' + name.stem.strip('_'))}"
+                if name.name != "__init__.py" and not {f"{test}.py", f"{test}_gpu.py"} & set(self.files):
+                    self.report(path, f"has no {test}.py or {test}_gpu.py")
 
     def test_names(self, path):
         """The names of a file's test cases, adjacent literals joined."""

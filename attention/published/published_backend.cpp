@@ -32,6 +32,8 @@ std::string unserved(const PlanRequest& request) {
   // they are called dense. They would ignore that the problem's mask is dense.
   if (!assumed && problem.is_mla_generation() && problem.q_len > 1 && problem.mask == AttentionMask::dense)
     return "the published kernels of latent attention limit query tokens causally, and the mask is dense";
+  if (problem.append && problem.append->lengths_exclude_new)
+    return "published kernels read lengths that include the new tokens";
   if (problem.soft_cap) return "no published kernel is known to bound logits by a soft cap";
   if (problem.is_windowed() && !problem.is_sliding())
     return "no published kernel joins a custom mask with a window";

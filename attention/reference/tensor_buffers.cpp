@@ -129,7 +129,10 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
   CUBINET_TRY(check_counts(problem, inputs, copies));
   TensorBuffers made;
   made.copies_ = copies;
-  made.rows_ = SequenceRows(problem, inputs).q_tokens() * problem.heads_q;
+  const SequenceRows sequences(problem, inputs);
+  made.rows_ = sequences.q_tokens() * problem.heads_q;
+  for (std::size_t b = 0; problem.append && problem.append->lengths_exclude_new && b < problem.batch; ++b)
+    made.excluded_.push_back(static_cast<std::int32_t>(sequences.q_length(b)));
   const std::vector<std::int32_t> tables = shifted_tables(inputs, copies);
   const std::size_t k_bytes = pool_bytes(problem, inputs, inputs.k, problem.head_dim_qk, problem.data_type_k);
   const std::size_t v_bytes = pool_bytes(problem, inputs, inputs.v, problem.head_dim_v, problem.data_type_v);
@@ -240,7 +243,10 @@ Result<void> TensorBuffers::set_kv_lengths(const std::vector<std::int32_t>& leng
     offsets[i + 1] = static_cast<std::int32_t>(std::min(sum, kLargestCount));
   }
   CUBINET_TRY(buffers_[kv_offsets].copy_from(offsets));
-  return buffers_[kv_lengths].copy_from(lengths);
+  std::vector<std::int32_t> given = lengths;
+  for (std::size_t i = 0; i < excluded_.size(); ++i)
+    given[i] -= excluded_[i];
+  return buffers_[kv_lengths].copy_from(given);
 }
 
 Result<Bytes> TensorBuffers::output() const {

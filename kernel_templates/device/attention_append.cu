@@ -23,7 +23,7 @@
     {"name": "attention_append",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 336,
+     "parameter_bytes": 344,
      "argument": "cubinet::kernel_templates::AttentionAppendParameters",
      "argument_header": "cubinet/kernel_templates/attention_append_parameters.h",
      "grid": "(q_len, ceil((2 * heads_kv + heads_q) * row_threads / 128), batch)",
@@ -44,6 +44,7 @@
 #include <cubinet/kernel_templates/attention_append_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
+#include <cubinet/paged/sequence_length.cuh>
 #include <cubinet/parameters.cuh>
 #include <cubinet/pdl.cuh>
 
@@ -69,7 +70,6 @@ struct NewToken {
 
   __device__ NewToken(const AttentionAppendParameters& p, int token, int batch) : sequence(batch) {
     const auto entry = 4ull * static_cast<unsigned>(batch);
-    const int length = minimum(maximum(load_global_constant_int(p.kv_lengths + entry), 0), p.max_kv_length);
     int count = p.q_len;
     row = batch * p.q_len + token;
     if (p.q_offsets != 0) {
@@ -78,7 +78,8 @@ struct NewToken {
       row = first + token;
     }
     exists = token < count;
-    place = length - count + token;
+    const int excluded = p.lengths_exclude_new != 0 ? count : 0;
+    place = paged::sequence_length(p.kv_lengths + entry, excluded, p.max_kv_length) - count + token;
   }
 };
 

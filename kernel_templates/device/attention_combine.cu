@@ -34,7 +34,7 @@
   "kernels": [
     {"name": "attention_combine",
      "threads": "head_dim_v > 256 ? 256 : 128",
-     "parameter_bytes": 344,
+     "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "(heads_q, q_len, batch)",

@@ -20,7 +20,7 @@
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
-     "parameter_bytes": 344,
+     "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",

@@ -22,7 +22,7 @@
     {"name": "attention_decode_swapped",
      "threads": "128",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * (stages * (head_dim_qk + head_dim_v) + 4 * tile_size_q), tile_size_q * (head_dim_v + 10) * 4) + tile_size_q * 36 + 80 + 256 * max(64 / page_size, 1) * (separate_page_tables ? 2 : 1)",
-     "parameter_bytes": 344,
+     "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",

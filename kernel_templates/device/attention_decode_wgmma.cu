@@ -21,7 +21,7 @@
     {"name": "attention_decode_wgmma",
      "threads": "128",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * stages * (head_dim_qk + head_dim_v) * 2, tile_size_q * (head_dim_v + 10) * 4)",
-     "parameter_bytes": 344,
+     "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",

@@ -35,7 +35,7 @@
     {"name": "attention_latent_narrow",
      "threads": "640",
      "dynamic_shared_bytes": "stages * (dtype_kv == 'e4m3' ? 36864 + 16 : 24576 + 16) + tile_size_q * (head_dim_qk * 2 + 820) + 168",
-     "parameter_bytes": 344,
+     "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks",

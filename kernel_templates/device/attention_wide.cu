@@ -27,7 +27,7 @@
     {"name": "attention_wide",
      "threads": "256",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk == 576 ? 576 : 1024) * bytes(dtype_kv) + 2 * max(64 / tile_size_q / (tile_size_kv == 16 ? 1 : 2), 1) * tile_size_q * (tile_size_kv + 8) * 4 + (tile_size_q < 64 && tile_size_kv >= 32 && stages >= (head_dim_qk == 576 ? 4 : 3) ? 2 * tile_size_q * (tile_size_kv * 2 + 20) : 0), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
-     "parameter_bytes": 344,
+     "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",

@@ -49,7 +49,8 @@ constexpr Choice kProblemFlags[] = {{"ragged_q", CUBINET_ATTENTION_RAGGED_Q},
                                     {"append", CUBINET_ATTENTION_APPEND},
                                     {"append_only", CUBINET_ATTENTION_APPEND_ONLY},
                                     {"rope_interleaved", CUBINET_ATTENTION_ROPE_INTERLEAVED},
-                                    {"positions", CUBINET_ATTENTION_POSITIONS}};
+                                    {"positions", CUBINET_ATTENTION_POSITIONS},
+                                    {"lengths_exclude_new", CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW}};
 
 template <std::size_t count>
 std::uint32_t flags_of(const nb::dict& fields, const Choice (&flags)[count]) {

@@ -56,6 +56,9 @@ class AttentionProblem:
     rope_interleaved: bool = False
     positions: bool = False
     """The caller gives the position of each new token."""
+    lengths_exclude_new: bool = False
+    """The `kv_lengths` of a run do not include the new tokens. A sequence without tokens, which pads a
+    batch, has the length -q_len."""
     q_scale: float = 1.0
     k_scale: float = 1.0
     v_scale: float = 1.0

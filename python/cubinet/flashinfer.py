@@ -115,8 +115,13 @@ def trtllm_batch_decode_with_kv_cache(
                 return_lse=return_lse, bmm1_scale_log2=bmm1_scale_log2,
                 multi_ctas_kv_counter_buffer=multi_ctas_kv_counter_buffer,
             )
+    # On the device the kernels read the scale of logits to the base 2.
     if bmm1_scale_log2 is not None:
-        bmm1_scale = bmm1_scale_log2 * math.log(2)
+        bmm1_scale = bmm1_scale_log2
+    elif isinstance(bmm1_scale, torch.Tensor):
+        bmm1_scale = bmm1_scale / math.log(2)
+    elif isinstance(bmm2_scale, torch.Tensor):
+        bmm1_scale = query.new_full((1,), bmm1_scale / math.log(2), dtype=torch.float32)
     if isinstance(sinks, list):
         sinks = sinks[0]
     if lse is None and return_lse:
@@ -146,7 +151,7 @@ def trtllm_batch_decode_with_kv_cache(
         plan.attention.run(
             q=query.view(*shape, *query.shape[1:]), k=k, v=v, o=out.view(*shape, *out.shape[1:]),
             page_table=block_tables, kv_lengths=seq_lens, lse=None if lse is None else lse.view(*shape, lse.shape[-1]),
-            sinks=sinks, q_offsets=cum_seq_lens_q, softmax_scale=_on_device(bmm1_scale, query) if on_device else None,
+            sinks=sinks, q_offsets=cum_seq_lens_q, softmax_scale=bmm1_scale if on_device else None,
             output_scale=_on_device(bmm2_scale, query) if on_device else None, scratch=workspace_buffer,
             counters=counters,
         )

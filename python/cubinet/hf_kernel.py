@@ -22,7 +22,7 @@ SUMMARY = "Writes a Hugging Face kernel folder with cubinet's FlashAttention fun
 _variant = Path("build/torch-cuda")
 
 _module = '''\
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: {license}
 """FlashAttention's functions by the kernels of cubinet, whose package must be installed."""
 
 from cubinet.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
@@ -50,7 +50,7 @@ def write_hf_kernel(folder: PathLike) -> str:
     if set(str(place)) & {":", "="}:
         raise InvalidArgument(f"the path {str(place)!r} has a ':' or '=', which LOCAL_KERNELS cannot express",
                               "choose another folder")
-    files = {_variant / "__init__.py": _module, _variant / "metadata.json": json.dumps(_metadata, indent=2) + "\n"}
+    files = {_variant / "__init__.py": _module.format(license=_metadata["license"]), _variant / "metadata.json": json.dumps(_metadata, indent=2) + "\n"}
     try:
         if place.exists() and any(place.iterdir()) and not (place / _variant / "metadata.json").exists():
             raise InvalidArgument(f"the folder {str(place)!r} has other files", "choose a new folder")
@@ -74,6 +74,6 @@ def main(words: list[str]) -> int:
         found = write_hf_kernel(given.folder)
     except Error as error:
         print(f"cubinet: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, InvalidArgument) else 3
     print(f"export LOCAL_KERNELS={found}\n# then: AutoModelForCausalLM.from_pretrained(…, attn_implementation={NAME!r})")
     return 0

@@ -81,13 +81,16 @@ TEST_CASE("what an append does not read has no address, and Q that stays as it i
   CHECK(without.q_offsets == 0);
   CHECK(without.positions == 0);
   CHECK(without.k_scale_address == 0);
+  CHECK(without.lengths_exclude_new == 0);
   AttentionProblem problem = appending();
   problem.ragged_q = problem.scales_on_device = problem.append->positions = true;
+  problem.append->lengths_exclude_new = true;
   const AttentionAppendParameters with = append_written(problem, all_given());
   CHECK(with.q_offsets == 0x900);
   CHECK(with.positions == 0xa00);
   CHECK(with.q_scale_address == 0xc00);
   CHECK(with.v_scale_address == 0xe00);
+  CHECK(with.lengths_exclude_new == 1);
   problem.append->rope_dim = 0;
   CHECK(append_written(problem, all_given()).heads_q == 0);
   CHECK(append_written(problem, all_given()).cos_sin == 0);

@@ -107,6 +107,7 @@ TEST_CASE("A decode step leaves the bits of the reference in the cache and its a
         AttentionProblem problem = step_of_many(head_dim, q_len == 1 ? 64 : 16);
         problem.q_len = q_len;
         problem.data_type_k = problem.data_type_v = kv;
+        problem.append->lengths_exclude_new = kv == DataType::e4m3;
         if (kv == DataType::e4m3) problem.append->k_scale = problem.append->v_scale = 0.37;
         for (const auto splits : {std::optional<std::uint32_t>(), std::optional<std::uint32_t>(3)})
           gpu->check(problem, make_kv_lengths(problem, LengthPattern::borders), 3, splits);
@@ -123,6 +124,7 @@ TEST_CASE("Q of eight bits, given positions, scales on the device and pairs of n
     problem.append->data_type = rows;
     problem.append->rope_dim = 64;
     problem.append->interleaved = problem.append->positions = true;
+    problem.append->lengths_exclude_new = rows == DataType::bf16;
     problem.append->q_scale = 2.5;
     problem.append->v_scale = 0.1;
     problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
@@ -143,7 +145,10 @@ TEST_CASE("Nothing but an append serves prompts of thousands of tokens, with pag
   problem.prefill = problem.ragged_q = problem.separate_page_tables = true;
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
   problem.append->attends = false;
-  gpu->check(problem, {3000, 2999, 0}, 5);
+  for (const bool exclude : {false, true}) {
+    problem.append->lengths_exclude_new = exclude;
+    gpu->check(problem, {3000, 2999, 0}, 5);
+  }
 }
 
 // Returns a random step out of all supported ones.
@@ -170,6 +175,7 @@ AttentionProblem random_step(std::mt19937_64& random) {
   append.rope_dim = one_of(0U, 16U, problem.head_dim_qk / 2, problem.head_dim_qk);
   append.interleaved = random() % 2 == 0;
   append.positions = random() % 2 == 0;
+  append.lengths_exclude_new = random() % 2 == 0;
   problem.scales_on_device = random() % 3 == 0;
   if (random() % 2 == 0) {
     problem.data_type_k = DataType::e4m3;

@@ -36,6 +36,15 @@ TEST_CASE("The softmax scale is given in base 2") {
   CHECK(plan(problem).parameters.softmax_scale_log2 == doctest::Approx(0.5 / std::log(2.0)));
 }
 
+TEST_CASE("Lengths without the new tokens are marked, with an append alone") {
+  AttentionProblem problem = llama(1, 4096);
+  CHECK(plan(problem).parameters.lengths_exclude_new == 0);
+  problem.append.emplace();
+  CHECK(plan(problem).parameters.lengths_exclude_new == 0);
+  problem.append->lengths_exclude_new = true;
+  CHECK(plan(problem).parameters.lengths_exclude_new == 1);
+}
+
 TEST_CASE("The output scale is handed on") {
   AttentionProblem problem = llama(1, 4096);
   problem.output_scale = 0.25;

@@ -93,6 +93,9 @@ TEST_CASE("a soft cap, and a window beside a custom mask, would be ignored") {
   problem.soft_cap = 30;
   CHECK(test::holds(test::decline_of(problem, "published", known), "soft cap"));
   problem.soft_cap = std::nullopt;
+  problem.append.emplace().lengths_exclude_new = true;
+  CHECK(test::holds(test::decline_of(problem, "published", known), "include the new tokens"));
+  problem.append = std::nullopt;
   problem.mask = AttentionMask::custom;
   problem.window = 128;
   CHECK(test::holds(test::decline_of(problem, "published", known), "window"));

@@ -74,6 +74,7 @@ TEST_CASE("each member and each flag reaches the problem") {
   CHECK(problem->append->rope_dim == 64);
   CHECK(problem->append->interleaved);
   CHECK(problem->append->positions);
+  CHECK_FALSE(problem->append->lengths_exclude_new);
   CHECK(problem->append->attends);
   CHECK(problem->append->k_scale == 0.5);
   CHECK(problem->append->v_scale == 0.25);
@@ -98,8 +99,12 @@ TEST_CASE("values that the header does not define are refused by their member") 
   CHECK_FALSE(problem_of(nullptr));
   CHECK(refused([](auto& given) { given.rope_dim = 64; }).find("`problem.rope_dim`") != std::string::npos);
   CHECK(refused([](auto& given) { given.k_scale = 2; }).find("`problem.k_scale`") != std::string::npos);
-  CHECK(refused([](auto& given) { given.flags = CUBINET_ATTENTION_POSITIONS; }).find("`problem.flags`") !=
-        std::string::npos);
+  for (const std::uint32_t flag : {CUBINET_ATTENTION_POSITIONS, CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW}) {
+    CHECK(refused([flag](auto& given) { given.flags = flag; }).find("`problem.flags`") != std::string::npos);
+    cubinet_attention_problem appends = llama();
+    appends.flags = flag | CUBINET_ATTENTION_APPEND;
+    CHECK(problem_of(&appends)->append->lengths_exclude_new == (flag == CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW));
+  }
   CHECK(refused([](auto& given) {
           given.flags = CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY;
         }).find("has both") != std::string::npos);

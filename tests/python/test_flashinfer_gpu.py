@@ -6,14 +6,10 @@ import pytest
 
 import cubinet
 
+from cubinet.flashinfer import trtllm_batch_decode_with_kv_cache
+from paged_cache import DIM, HEADS_Q, LENGTHS, PagedCache, attend, close, gpu_runtime, int32, randn, torch  # noqa: F401
+
 pytestmark = pytest.mark.gpu
-
-torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    pytest.skip("PyTorch finds no GPU", allow_module_level=True)
-
-from cubinet.flashinfer import trtllm_batch_decode_with_kv_cache  # noqa: E402
-from test_flash_attn_gpu import DIM, HEADS_KV, HEADS_Q, LENGTHS, PagedCache, attend, close, gpu_runtime, int32, randn  # noqa: E402,F401
 
 
 def decode(query, cache, **options):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of docs/python.md runs as it is printed."""
+"""The code of docs/python.md and docs/pytorch.md runs as it is printed."""
 import re
 
 import pytest
@@ -7,6 +7,7 @@ import pytest
 from conftest import DRIVER, ROOT
 
 PAGE = ROOT / "docs/python.md"
+PYTORCH_PAGE = ROOT / "docs/pytorch.md"
 
 
 def program_of(page, gpu):
@@ -20,10 +21,10 @@ def program_of(page, gpu):
     return "\n".join(lines)
 
 
-def run_page(run_python, tmp_path, gpu, prelude="", **variables):
-    program = program_of(PAGE, gpu)
+def run_page(run_python, tmp_path, gpu, prelude="", page=PAGE, **variables):
+    program = program_of(page, gpu)
     assert program.count("import cubinet") == 1
-    code = f"import os, sys\nos.chdir(sys.argv[1])\n{prelude}\nexec(compile(sys.argv[2], {str(PAGE)!r}, 'exec'))"
+    code = f"import os, sys\nos.chdir(sys.argv[1])\n{prelude}\nexec(compile(sys.argv[2], {str(page)!r}, 'exec'))"
     ran = run_python(code, str(tmp_path), program, **variables)
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
@@ -38,9 +39,10 @@ def test_the_page_runs_over_the_stub_driver(run_python, tmp_path):
 
 
 @pytest.mark.gpu
-def test_the_page_runs_on_a_gpu(run_python, tmp_path):
+def test_the_pages_run_on_a_gpu(run_python, tmp_path):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("PyTorch finds no GPU")
+    assert "Calls(decode=1, fallback=0, plans=1)" in run_page(run_python, tmp_path, True, page=PYTORCH_PAGE)
     check = "import atexit; atexit.register(lambda: y.sum().item() == 3000 or os._exit(1))"
     run_page(run_python, tmp_path, True, check)

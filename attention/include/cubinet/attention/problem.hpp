@@ -74,7 +74,7 @@ struct AttentionProblem {
 
   // The work of a run before attention: writes the K and V of the newest q_len tokens of each
   // sequence to the cache, and their Q to the input of attention, rotated (RoPE) and quantised.
-  // Lengths include the new tokens. Only their rows are written.
+  // kv_len and kv_lengths include the new tokens. Only their rows are written.
   struct Append {
     // User-provided because Clang 14 defines the implicit constructor only after the enclosing
     // class, so std::optional would not find it.
@@ -86,6 +86,9 @@ struct AttentionProblem {
     bool interleaved = false;
     // If true, the caller gives the position of each token. If false, it is the token's index.
     bool positions = false;
+    // If true, AttentionTensors::kv_lengths do not include the new tokens: a run adds each
+    // sequence's number of query tokens. A length below 0 after that counts as 0.
+    bool lengths_exclude_new = false;
     // If false, a run only appends, and only the members of the problem that this needs count.
     bool attends = true;
     // Tensors stored as e4m3 are divided by these scales. The softmax scale and the output scale

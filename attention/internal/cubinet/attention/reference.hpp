@@ -125,6 +125,7 @@ class TensorBuffers {
   // Writes NaN, in every type of an output, to all that a run must write and, if requested, to the
   // scratch buffer.
   Result<void> poison(bool scratch) const;
+  // Writes the lengths as the problem counts them on the device. `lengths` include the new tokens.
   // REQUIRES: one length per sequence.
   Result<void> set_kv_lengths(const std::vector<std::int32_t>& lengths) const;
   Result<Bytes> output() const;
@@ -163,6 +164,7 @@ class TensorBuffers {
   std::vector<DeviceBuffer> buffers_;  // indexed by Tensor
   std::size_t rows_ = 0;               // rows of the outputs: tokens times heads
   std::uint32_t copies_ = 1;
+  std::vector<std::int32_t> excluded_;  // tokens of each sequence that the lengths do not include; or empty
 };
 
 // The error of an output against the reference. A row is one query head of one token.

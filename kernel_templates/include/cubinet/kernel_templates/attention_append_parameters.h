@@ -17,7 +17,7 @@ struct AttentionAppendParameters {
   unsigned long long k;      // [pages, page size, heads_kv, k_columns] in any stride order
   unsigned long long v;      // [pages, page size, heads_kv, v_columns] in any stride order
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
-  unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, including new ones
+  unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, see lengths_exclude_new
   unsigned long long q_offsets;   // [batch + 1] int32: first token of each sequence; 0: all have q_len
   unsigned long long positions;   // [tokens] int32: position for the rotation; 0: position in the sequence
   unsigned long long cos_sin;     // [table_positions, rope_dim] fp32: cosines, then sines
@@ -58,11 +58,13 @@ struct AttentionAppendParameters {
   float q_scale;  // e4m3 rows are divided by it before they are stored
   float k_scale;
   float v_scale;
+  int lengths_exclude_new;  // 1: the lengths do not include the new tokens
+  int reserved;             // 0
 
   FastDivisor row_threads;  // max(k_columns, v_columns) / 16
 };
 
-static_assert(sizeof(AttentionAppendParameters) == 336 && alignof(AttentionAppendParameters) == 8,
+static_assert(sizeof(AttentionAppendParameters) == 344 && alignof(AttentionAppendParameters) == 8,
               "AttentionAppendParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_q, 0);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_k, 8);
@@ -110,6 +112,8 @@ CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_columns, 304);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_scale, 308);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_scale, 312);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_scale, 316);
-CUBINET_ASSERT_OFFSET(AttentionAppendParameters, row_threads, 320);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, lengths_exclude_new, 320);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, reserved, 324);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, row_threads, 328);
 
 }  // namespace cubinet::kernel_templates

@@ -27,7 +27,7 @@ struct AttentionDecodeParameters {
   // follows.
   unsigned long long counters;
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
-  unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed
+  unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, see lengths_exclude_new
   unsigned long long q_offsets;   // [batch + 1] int32: first token of each sequence; 0: all have q_len
   unsigned long long sinks;       // [heads_q] fp32, natural logits without V; 0: none
   unsigned long long mask;        // [tokens of Q, mask_words] uint32; read for a custom mask
@@ -62,6 +62,8 @@ struct AttentionDecodeParameters {
   float soft_cap;           // > 0; read if soft_cap
   int mask_words;           // of a query token
   int v_page_table_offset;  // from a sequence's K entries to its V entries; read if separate_page_tables
+  int lengths_exclude_new;  // 1: a sequence has as many more tokens as it has query tokens
+  int reserved;             // 0
 
   FastDivisor heads_kv;
   FastDivisor group;   // query heads of one KV head
@@ -69,7 +71,7 @@ struct AttentionDecodeParameters {
   FastDivisor blocks;  // blocks that share the units of one KV head; main grid: blocks * heads_kv
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 344 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 352 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -113,9 +115,11 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale, 264);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, soft_cap, 268);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, mask_words, 272);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_table_offset, 276);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 280);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 296);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 312);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 328);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, lengths_exclude_new, 280);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, reserved, 284);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 288);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 304);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 320);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 336);
 
 }  // namespace cubinet::kernel_templates
