@@ -454,7 +454,7 @@ enum {
   CUBINET_ATTENTION_APPEND_ONLY = 32,     /* a run only writes the new K and V */
   CUBINET_ATTENTION_ROPE_INTERLEAVED = 64, /* column 2i is paired with 2i + 1, not i with i + rope_dim / 2 */
   CUBINET_ATTENTION_POSITIONS = 128,      /* the caller gives the position of each new token */
-  /* With an append, lengths do not include the new tokens. -q_len leaves a sequence without tokens. */
+  /* With an append: lengths do not include the new tokens. -q_len leaves a sequence empty. */
   CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW = 256
 };
 
