@@ -114,7 +114,14 @@ Result<std::string> text_of(cubinet_string text, std::string_view name) {
                  "the argument `" + std::string(name) + "` has " + std::to_string(text.size) + " bytes",
                  "pass at most " + std::to_string(kMaximumTextBytes)};
   }
-  return std::string(text.data, text.size);
+  std::string copy(text.data, text.size);
+  // Functions of the system and of compilers end a text at its first zero.
+  if (const std::size_t zero = copy.find('\0'); zero != std::string::npos) {
+    return Error{ErrorCode::invalid_argument,
+                 "the argument `" + std::string(name) + "` has a zero character at " + std::to_string(zero),
+                 "pass a text without one"};
+  }
+  return copy;
 }
 
 cubinet_text* make_text(std::string bytes) {

@@ -79,8 +79,10 @@ TEST_CASE("the accessors of errors and texts take null") {
   CHECK(cubinet_text_get(kept.get()).data[5] == '\0');
 }
 
-TEST_CASE("a text argument needs bytes for its length, and a limit") {
+TEST_CASE("a text argument needs bytes for its length, has a limit, and no zero") {
   CHECK(*text_of({nullptr, 0}, "name") == "");
   CHECK(text_of({nullptr, 3}, "name").error().message == "the argument `name` is NULL");
   CHECK(text_of({"x", std::size_t{1} << 40}, "name").error().code == ErrorCode::invalid_argument);
+  CHECK(text_of({"a\0b", 3}, "name").error().message == "the argument `name` has a zero character at 1");
+  CHECK(*text_of({"a\0b", 1}, "name") == "a");
 }

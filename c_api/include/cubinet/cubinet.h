@@ -13,7 +13,8 @@
  * failure the other results are unchanged. No C++ exception leaves the library: an invariant
  * that is broken inside gives CUBINET_INTERNAL, exhausted memory CUBINET_UNAVAILABLE.
  *
- * Strings are pairs of pointer and length (cubinet_string), UTF-8, and need no final zero.
+ * Strings are pairs of pointer and length (cubinet_string), UTF-8, without zeros, and need no final
+ * zero.
  * Arguments are copied. A string that a function returns belongs to the object that the
  * function names, and is valid until that object is released.
  *
