@@ -23,7 +23,7 @@ constexpr const char* kStructSource = R"cuda(/* cubinet-template
   ],
   "constraints": [],
   "kernels": [
-    {"name": "bench_struct", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 344}
+    {"name": "bench_struct", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 352}
   ]
 }
 */
