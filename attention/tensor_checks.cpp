@@ -72,8 +72,8 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
   k_.counts_on_device[0] = v_.counts_on_device[0] = paged;
   o_.counts_on_device[1] = problem.ragged_q;
   pages_ = paged ? problem.pages_per_sequence() : 0;
-  // Independent of the sequences' lengths, a row is written for each of the q_len tokens.
-  lse_bytes_ = std::uint64_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float);
+  const std::uint64_t lse_sequences = rules.lse_as_planned ? problem.batch : sequences;
+  lse_bytes_ = lse_sequences * problem.q_len * problem.heads_q * sizeof(float);
 }
 
 // Checks that tokens are contiguous if the kernel reads several as one row. Otherwise it would read

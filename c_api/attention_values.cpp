@@ -24,11 +24,10 @@ static_assert(CUBINET_MASK_CUSTOM == static_cast<int>(AttentionMask::custom));
 static_assert(CUBINET_KV_NHD == static_cast<int>(KvOrder::nhd));
 static_assert(CUBINET_KV_HND == static_cast<int>(KvOrder::hnd));
 
-constexpr std::uint32_t kProblemFlags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE |
-                                        CUBINET_ATTENTION_SINKS | CUBINET_ATTENTION_SCALES_ON_DEVICE |
-                                        CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
-                                        CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS |
-                                        CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW;
+constexpr std::uint32_t kProblemFlags =
+    CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE | CUBINET_ATTENTION_SINKS |
+    CUBINET_ATTENTION_SCALES_ON_DEVICE | CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
+    CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS | CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW;
 constexpr std::uint32_t kPlanFlags = CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY;
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
 constexpr cubinet_plan_options kDefaultOptions = CUBINET_PLAN_OPTIONS_INIT;

@@ -198,18 +198,26 @@ void TensorRoles::write(const TensorRole& role, const Tensor& tensor, cubinet_te
     refuse_tensor(role, "has elements that are not contiguous in its last dimension",
                   "pass it contiguous there");
   target.bytes = span_of(aligned) * element;
-  if (is_dense(aligned)) return;
-  if (role.kind == RoleKind::dense) refuse_tensor(role, "is not contiguous", "pass a contiguous tensor");
   if (role.kind == RoleKind::table) {
-    target.strides[0] = aligned.strides[0];
+    const bool has_one_row = aligned.extents[0] == 1;
+    if (!has_one_row && aligned.strides[0] < aligned.extents[1])
+      refuse_tensor(role, "has rows that overlap", "pass a row of its own for each sequence");
+    // A table may be wider than the library's default stride, also if it is contiguous.
+    target.strides[0] = has_one_row ? aligned.extents[1] : aligned.strides[0];
     return;
   }
+  if (is_dense(aligned)) return;
+  if (role.kind == RoleKind::dense) refuse_tensor(role, "is not contiguous", "pass a contiguous tensor");
   for (std::size_t i = 0; i < role.axes.size(); ++i) {
     // A dimension of extent 1 is not stepped over, whatever its stride. 0 would mean contiguous.
     if (role.axes[i] < 0) continue;
     const auto axis = static_cast<std::size_t>(role.axes[i]);
     target.strides[i] = aligned.strides[axis];
   }
+  // In the C structure this would mean a contiguous tensor.
+  if (std::all_of(std::begin(target.strides), std::end(target.strides),
+                  [](auto stride) { return stride == 0; }))
+    refuse_tensor(role, "repeats one row in all its dimensions", "pass a tensor with elements of its own");
 }
 
 TensorRoles::Call TensorRoles::read(PyObject* names, PyObject* const* values, void* structure) const {

@@ -294,6 +294,26 @@ TEST_CASE("what only some problems have is asked for by them alone") {
   CHECK(refused(tensors).empty());
 }
 
+TEST_CASE(
+    "the LSE of ragged queries has rows for the tokens there are, or as many as the plan's kernel writes") {
+  AttentionProblem problem = test::generation(2, 3, 1024, 16, 4);
+  problem.ragged_q = true;
+  AttentionTensors tensors = fitting();
+  tensors.q_offsets = {0xa000, 3 * 4, {}};
+  tensors.q.bytes *= 3;
+  tensors.o.bytes *= 3;
+  tensors.lse.bytes = 3 * 16 * 4;
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+  tensors.lse.bytes -= 4;
+  CHECK_FALSE(TensorChecks(problem, workspace(), {}).check(tensors));
+  AttentionPlan::TensorRules rules;
+  rules.lse_as_planned = problem.lse = true;
+  tensors.lse.bytes = 2 * 3 * 16 * 4;
+  CHECK(TensorChecks(problem, workspace(), rules).check(tensors));
+  tensors.lse.bytes -= 4;
+  CHECK_FALSE(TensorChecks(problem, workspace(), rules).check(tensors));
+}
+
 TEST_CASE("tokens that are read two at a time lie one behind the other, and the strides wanted are named") {
   AttentionProblem problem = test::generation(2, 1, 1024, 16, 4, 64, 64);
   problem.data_type_k = problem.data_type_v = DataType::e4m3;

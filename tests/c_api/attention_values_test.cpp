@@ -103,7 +103,8 @@ TEST_CASE("values that the header does not define are refused by their member") 
     CHECK(refused([flag](auto& given) { given.flags = flag; }).find("`problem.flags`") != std::string::npos);
     cubinet_attention_problem appends = llama();
     appends.flags = flag | CUBINET_ATTENTION_APPEND;
-    CHECK(problem_of(&appends)->append->lengths_exclude_new == (flag == CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW));
+    CHECK(problem_of(&appends)->append->lengths_exclude_new ==
+          (flag == CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW));
   }
   CHECK(refused([](auto& given) {
           given.flags = CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY;

@@ -116,6 +116,16 @@ def test_views_are_passed_by_their_strides(stub, attention, workspace):
     assert stub.launches()
 
 
+def test_a_table_with_more_entries_than_needed_is_read_by_its_own_stride(stub, attention, workspace):
+    stride = 216  # the offset of page_table_stride in AttentionDecodeParameters
+    narrow = Tensor((3, PAGES), "int32", 5 << 32)
+    wide = Tensor((3, PAGES + 5), "int32", 5 << 32)
+    part = Tensor((3, PAGES), "int32", 5 << 32, strides=(40, 1))
+    for table, expected in ((narrow, PAGES), (wide, PAGES + 5), (part, 40)):
+        attention.run(**tensors(page_table=table), workspace=workspace)
+        assert int.from_bytes(stub.launches()[-1].values()[stride : stride + 8], "little") == expected
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "message"),
     [
@@ -133,6 +143,8 @@ def test_views_are_passed_by_their_strides(stub, attention, workspace):
         ("v", Tensor((50, 64, 8, 128), strides=(8, 8, 8, 1)), "v has the strides"),
         ("page_table", Tensor((3, PAGES - 1), "int32"), r"'page_table' .*pages>=16"),
         ("page_table", Tensor((3, PAGES), "float32"), "'page_table' has elements of type fp32; pass a tensor of int32"),
+        ("page_table", Tensor((3, PAGES), "int32", strides=(0, 1)), "'page_table' has rows that overlap"),
+        ("q", Tensor((3, 1, 32, 128), strides=(0, 0, 0, 1)), "'q' repeats one row"),
         ("kv_lengths", Tensor((2,), "int32"), r"'kv_lengths' has the shape \[2\]; expected \[batch=3\]"),
         ("kv_lengths", Tensor((3,), "int32", strides=(2,)), "'kv_lengths' .*contiguous"),
         ("sinks", Tensor((32,), "float32"), "'sinks' is not used by this problem"),

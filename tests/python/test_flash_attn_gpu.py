@@ -3,9 +3,9 @@
 import pytest
 
 import cubinet
+from paged_cache import attend, close, DIM, gpu_runtime, HEADS_KV, HEADS_Q, int32, LENGTHS, PagedCache, randn, torch  # noqa: F401
 import cubinet.pytorch
 from cubinet.flash_attn import flash_attn_with_kvcache
-from paged_cache import attend, close, DIM, gpu_runtime, HEADS_KV, HEADS_Q, int32, LENGTHS, PagedCache, randn, torch  # noqa: F401
 
 pytestmark = pytest.mark.gpu
 
@@ -33,7 +33,7 @@ def test_wrong_arguments_are_refused_by_their_names():
         "v_cache": [cache.v[:, :32], cache.v.half()],
         "cache_seqlens": [cache.lengths.long(), cache.lengths[:2], cache.lengths.cpu()],
         "block_table": [cache.table.long(), cache.table[:2], cache.table.cpu(), cache.table[0]],
-        "k": [k, k.half()],
+        "k": [k.half(), k[:, :, :1], k.expand(-1, 2, -1, -1), k.cpu()],
         "window_size": [(3,), "ab", 3],
         "s_aux": [randn(HEADS_Q + 1)],
         "out": [torch.empty_like(q, dtype=torch.float16), torch.empty_like(q[:2])],
@@ -42,7 +42,7 @@ def test_wrong_arguments_are_refused_by_their_names():
     for name, values in wrong.items():
         for value in values:
             with pytest.raises((cubinet.InvalidArgument, cubinet.Unsupported), match=f"'{name}'"):
-                flash_attn_with_kvcache(**(given | {name: value}))
+                flash_attn_with_kvcache(**(given | ({"v": k} if name == "k" else {}) | {name: value}))
     with pytest.raises(cubinet.Unsupported, match="'cache_leftpad'"):
         flash_attn_with_kvcache(**given, cache_leftpad=cache.lengths)
     with pytest.raises(cubinet.Unsupported, match="gradient"):

@@ -6,8 +6,8 @@ import pytest
 
 import cubinet
 
-from cubinet.flashinfer import trtllm_batch_decode_with_kv_cache
 from paged_cache import DIM, HEADS_Q, LENGTHS, PagedCache, attend, close, gpu_runtime, int32, randn, torch  # noqa: F401
+from cubinet.flashinfer import trtllm_batch_decode_with_kv_cache
 
 pytestmark = pytest.mark.gpu
 

@@ -3,8 +3,8 @@
 import pytest
 
 import cubinet
-from cubinet.flash_attn import flash_attn_with_kvcache
 from paged_cache import attend, close, DIM, gpu_runtime, HEADS_Q, int32, LENGTHS, PagedCache, randn, torch  # noqa: F401
+from cubinet.flash_attn import flash_attn_with_kvcache
 
 pytestmark = pytest.mark.gpu
 

@@ -3,9 +3,9 @@
 import pytest
 
 import cubinet
+from paged_cache import attend, close, DIM, gpu_runtime, HEADS_Q, int32, LENGTHS, PagedCache, randn, torch  # noqa: F401
 import cubinet.pytorch
 from cubinet.flash_attn import flash_attn_varlen_func
-from paged_cache import attend, close, DIM, gpu_runtime, HEADS_Q, int32, LENGTHS, PagedCache, randn, torch  # noqa: F401
 
 pytestmark = pytest.mark.gpu
 

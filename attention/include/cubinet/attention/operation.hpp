@@ -299,7 +299,9 @@ struct AttentionPlan {
   struct TensorRules {
     bool reads_offsets = false;   // if true, q_offsets is required; for prefill, kv_offsets too
     bool contiguous_o = false;    // if true, O must be contiguous
-    bool lse_as_planned = false;  // if true, the LSE is written only if the problem requests it
+    // If true, the LSE is written only if the problem requests it, and with q_len rows for each
+    // sequence, however many tokens it has.
+    bool lse_as_planned = false;
     // If true, the kernel indexes with int32: the number of pages and the stride of the page table
     // must be below 2^31.
     bool counts_in_31_bits = false;
