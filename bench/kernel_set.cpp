@@ -31,7 +31,7 @@ constexpr const char* kStructSource = R"cuda(/* cubinet-template
 
 struct BenchStruct {
   unsigned long long out;
-  int values[84];
+  int values[86];
 };
 
 extern "C" __global__ void __launch_bounds__(32) bench_struct(const __grid_constant__ BenchStruct p) {

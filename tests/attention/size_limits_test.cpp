@@ -114,7 +114,8 @@ struct NeededTensor {
   Wide bytes;
 };
 
-std::vector<NeededTensor> needed(const AttentionProblem& p, const WorkspaceSizes& workspace) {
+std::vector<NeededTensor> needed(const AttentionProblem& p, const WorkspaceSizes& workspace,
+                                 const AttentionPlan::TensorRules& rules) {
   const Wide sequences = p.ragged_q ? 1 : p.batch;
   const Wide tokens = sequences * p.q_len;
   const bool paged = p.layout == QkvLayout::paged_kv;
@@ -145,7 +146,7 @@ std::vector<NeededTensor> needed(const AttentionProblem& p, const WorkspaceSizes
       bytes_of(tokens * p.heads_q * p.head_dim_qk, p.data_type_q));
   if (!p.attends()) return all;
   add(true, &AttentionTensors::o, bytes_of(tokens * p.heads_q * p.head_dim_v, p.data_type_o));
-  add(p.lse, &AttentionTensors::lse, Wide{p.batch} * p.q_len * p.heads_q * 4);
+  add(p.lse, &AttentionTensors::lse, (rules.lse_as_planned ? p.batch : sequences) * p.q_len * p.heads_q * 4);
   add(p.sinks, &AttentionTensors::sinks, Wide{p.heads_q} * 4);
   add(p.mask == AttentionMask::custom, &AttentionTensors::mask, tokens * divided_up(p.q_len, 32) * 4);
   add(true, &AttentionTensors::scratch, workspace.scratch_bytes);
@@ -162,7 +163,7 @@ bool checks_are_exact(const AttentionPlan& plan) {
   const TensorChecks checks(problem, plan.workspace, plan.rules);
   AttentionTensors tensors;
   std::uint64_t address = 0x1000;
-  const std::vector<NeededTensor> all = needed(problem, plan.workspace);
+  const std::vector<NeededTensor> all = needed(problem, plan.workspace, plan.rules);
   for (const NeededTensor& one : all) {
     if (one.bytes > kLimit) return false;
     tensors.*one.tensor = {address, static_cast<std::uint64_t>(one.bytes), {}};
@@ -272,7 +273,7 @@ bool is_too_large(const AttentionProblem& p) {
   whole.ragged_q = false;
   whole.lse = true;
   if (whole.append) whole.append->attends = true;
-  const std::vector<NeededTensor> all = needed(whole, {});
+  const std::vector<NeededTensor> all = needed(whole, {}, {});
   return std::any_of(all.begin(), all.end(), [](const NeededTensor& one) { return one.bytes > kLimit; });
 }
 
