@@ -135,6 +135,9 @@ def _plan_with_cache(
         if q.shape[1] > 1 and not options.causal:
             raise Unsupported("'rotary_cos' is given without a causal mask, and 'q' has several tokens",
                               "pass causal=True")
+    if given.k is not None and given.k.dtype != q.dtype and q.dtype != torch.float8_e4m3fn:
+        raise InvalidArgument(f"'k' has elements of type {given.k.dtype}, and 'q' has {q.dtype}",
+                              "pass new tokens of the type of 'q'")
     members: dict[str, Any] = {"batch": q.shape[0], "q_len": q.shape[1], "sinks": given.s_aux is not None}
     if given.k is not None:
         members |= {"append": True, "lengths_exclude_new": True, "append_type": type_name("k", given.k)}
