@@ -295,7 +295,8 @@ TEST_CASE("what only some problems have is asked for by them alone") {
 }
 
 TEST_CASE(
-    "the LSE of ragged queries has rows for the tokens there are, or as many as the plan's kernel writes") {
+    "the LSE of ragged queries has rows for the tokens there are, or as many as the kernel of the plan "
+    "writes") {
   AttentionProblem problem = test::generation(2, 3, 1024, 16, 4);
   problem.ragged_q = true;
   AttentionTensors tensors = fitting();
