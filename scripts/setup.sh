@@ -132,7 +132,7 @@ install_python_packages() {
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
   stamp=$(python3 -c 'import sys; print(sys.executable, sys.version)' && cat "$list")
   if [[ -f $python_packages/list.txt && $stamp == "$(cat "$python_packages/list.txt")" ]]; then return 0; fi
-  say "fetching nanobind and pytest from PyPI (about 4 MB) into build/python-packages"
+  say "fetching nanobind, pytest and cuda.core from PyPI (about 40 MB) into build/python-packages"
   rm -rf "$python_packages" "$python_packages.partial"
   pip_install "$python_packages.partial" --retries 1 --timeout 20 --requirement "$list" &&
     printf '%s\n' "$stamp" >"$python_packages.partial/list.txt" && mv "$python_packages.partial" "$python_packages"

@@ -71,6 +71,16 @@ def kernels_of(place: PathLike, environment: Mapping[str, str] | None = None) ->
     return listed
 
 
+def remove_kernel(home: PathLike, name: str, environment: Mapping[str, str] | None = None) -> bool:
+    """Removes a kernel's builds from a home. Returns whether there were some. `name` is a key or a name."""
+    words = ["registry", "remove", name, "--home", home, "--json"]
+    status, output = _core.command([os.fsencode(word) for word in words], command_variables(environment), True)
+    if status > 1:
+        error = json.loads(output)["error"]
+        raise error_by_name(error["code"], error["message"], error.get("remedy", ""), error.get("detail", ""))
+    return bool(status == 0)
+
+
 def _report_of(words: list[PathLike], environment: Mapping[str, str] | None) -> dict[str, Any]:
     encoded = [os.fsencode(word) for word in [*words, "--json"]]
     status, output = _core.command(encoded, command_variables(environment), True)

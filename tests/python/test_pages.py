@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code of docs/python.md and docs/pytorch.md runs as it is printed."""
+import importlib.util
 import re
 
 import pytest
@@ -11,13 +12,16 @@ PYTORCH_PAGE = ROOT / "docs/pytorch.md"
 
 
 def program_of(page, gpu):
-    """Returns the page's Python blocks at their own lines, without those of `python gpu` if there is no GPU."""
+    """Returns the page's Python blocks at their own lines, without those that this machine cannot run."""
+    languages = {"python"} | ({"python gpu"} if gpu else set())
+    if importlib.util.find_spec("cuda") is not None and importlib.util.find_spec("cuda.core") is not None:
+        languages.add("python cuda.core")
     lines, language = [], None
     for line in page.read_text(encoding="utf-8").splitlines():
         fence = re.fullmatch(r"```(.*)", line)
         if fence:
             language = fence.group(1) if language is None else None
-        lines.append("" if fence or language not in (("python", "python gpu") if gpu else ("python",)) else line)
+        lines.append("" if fence or language not in languages else line)
     return "\n".join(lines)
 
 

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cache of cuda.core's compiled programs in a home, and digests of the headers of a source.
+
+    from cuda.core import Program, ProgramOptions
+    from cubinet.cuda_core import ProgramCache
+
+    with ProgramCache("kernels") as cache:
+        code = Program(source, "c++", options=ProgramOptions(arch="sm_90a")).compile("cubin", cache=cache)
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from cuda.core import ObjectCode
+from cuda.core.utils import ProgramCacheResource
+
+from cubinet.command import kernels_of, remove_kernel
+from cubinet.configuration import PathLike
+from cubinet.errors import Corruption, InvalidArgument, NotFound, Unsupported
+from cubinet.kernels import Kernel
+from cubinet.runtime import Runtime
+
+_prefix = "cuda-core-"
+
+
+class ProgramCache(ProgramCacheResource):
+    """Keeps compiled programs in a home, verified when they are read. For `Program.compile(cache=…)`.
+
+    A look-up that misses holds a lock on its key, and other threads and processes that miss the same
+    key wait until the program is stored: it is compiled once. The lock ends with `cache[key] = …`, with
+    the thread's next look-up, or with close(), so a compilation that fails keeps nobody waiting longer
+    than `wait_seconds`.
+
+    Values are cubins and PTX, which is returned without a final zero. Others, such as LTO-IR, raise
+    InvalidArgument when they are stored. A damaged entry is a miss. Thread-safe; may be used in a forked child if it was created there.
+    """
+
+    def __init__(self, home: PathLike, wait_seconds: float = 120.0) -> None:
+        self._home = os.path.abspath(os.fsdecode(home))
+        self._wait_seconds = wait_seconds
+        self._runtime = Runtime(home=self._home, compile="never")
+        self._locks = _Locks(self._home)
+
+    def __getitem__(self, key: bytes | str) -> bytes:
+        name = _name_of(key)
+        self._locks.release_of_this_thread()
+        found = self._find(name)
+        if found is None and self._locks.acquire(name, self._wait_seconds):
+            found = self._find(name)
+            if found is not None:
+                self._locks.release_of_this_thread()
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __setitem__(self, key: bytes | str, value: bytes | bytearray | memoryview | ObjectCode) -> None:
+        name, image = _name_of(key), _bytes_of(value)
+        try:
+            if self._find(name) in (image, image.rstrip(b"\0")):
+                return
+            self._remove(name)
+            self._runtime.kernel_from_image(name, image)
+            if self._find(name) is None:
+                self._remove(name)
+                raise InvalidArgument("the value has images for several targets", "store a cubin or PTX")
+        finally:
+            self._locks.release_of_this_thread()
+
+    def __delitem__(self, key: bytes | str) -> None:
+        if not self._remove(_name_of(key)):
+            raise KeyError(key)
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def clear(self) -> None:
+        """Removes every program that a ProgramCache stored in the home, and no other kernel."""
+        for name in self._names():
+            self._remove(name)
+
+    def close(self) -> None:
+        self._locks.release_all()
+        self._runtime.close()
+
+    def _names(self) -> set[str]:
+        return {each["template"] for each in kernels_of(self._home) if each["template"].startswith(_prefix)}
+
+    def _find(self, name: str) -> bytes | None:
+        """Returns the program that is stored under a name, or None if there is none or it is damaged."""
+        try:
+            return _only_image(self._runtime.stored_kernel(name))
+        except (NotFound, Corruption, InvalidArgument):
+            # InvalidArgument: two processes stored different programs, of which neither is better.
+            return None
+
+    def _remove(self, name: str) -> bool:
+        """Removes all programs that are stored under a name. Returns whether there were some."""
+        keys = {each["key"] for each in kernels_of(self._home) if each["template"] == name}
+        return any([remove_kernel(self._home, key) for key in keys])
+
+
+def _name_of(key: bytes | str) -> str:
+    if not isinstance(key, (bytes, bytearray, str)):
+        raise TypeError(f"a key of a program cache is bytes or str, not {type(key).__name__}")
+    return _prefix + hashlib.sha256(key.encode() if isinstance(key, str) else key).hexdigest()
+
+
+def _bytes_of(value: bytes | bytearray | memoryview | ObjectCode) -> bytes:
+    if isinstance(value, ObjectCode):
+        code = value.code
+        return Path(code).read_bytes() if isinstance(code, str) else bytes(code)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise TypeError(f"a value of a program cache is bytes or an ObjectCode, not {type(value).__name__}")
+
+
+def _only_image(kernel: Kernel) -> bytes | None:
+    # The list has every build, whatever the device.
+    builds = kernel.explain("9.0")["builds"]
+    if len(builds) != 1:
+        return None
+    target: str = builds[0]["target"]
+    if not target.startswith("compute_"):
+        return kernel.image(target)
+    return kernel.image(target.replace("compute_", "sm_"), ptx=True).rstrip(b"\0")
+
+
+class _Locks:
+    """Locks of keys among the threads and processes that use a home: files of this user, by flock."""
+
+    def __init__(self, home: str) -> None:
+        self._folder = os.path.join(tempfile.gettempdir(), f"cubinet-cuda-core-{os.getuid()}")
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        if os.stat(self._folder).st_uid != os.getuid():
+            raise Unsupported(f"the folder {self._folder!r} for locks belongs to another user",
+                              "remove it, or set TMPDIR to a folder of yours")
+        self._home = home
+        self._mutex = threading.Lock()
+        self._held: dict[int, int] = {}  # the file that each thread has locked
+
+    def acquire(self, name: str, seconds: float) -> bool:
+        """Waits for the lock of a name. Returns False if it is not free within `seconds`."""
+        digest = hashlib.sha256(f"{self._home}\0{name}".encode()).hexdigest()
+        file = os.open(os.path.join(self._folder, digest), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        end = time.monotonic() + seconds
+        pause = 0.001
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    os.close(file)
+                    return False
+                time.sleep(pause)
+                pause = min(2 * pause, 0.05)
+        with self._mutex:
+            self._held[threading.get_ident()] = file
+        return True
+
+    def release_of_this_thread(self) -> None:
+        with self._mutex:
+            file = self._held.pop(threading.get_ident(), None)
+        if file is not None:
+            self._release(file)
+
+    def release_all(self) -> None:
+        with self._mutex:
+            files, self._held = list(self._held.values()), {}
+        for file in files:
+            self._release(file)
+
+    @staticmethod
+    def _release(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)  # also if a forked child has the file too
+        os.close(file)
+
+
+_include = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(.*)$|__has_include(?:_next)?[ \t]*\(([^)]*)\)", re.MULTILINE)
+_named = re.compile(rb'\s*(?:"([^"\n]+)"|<([^>\n]+)>)')
+
+
+def extra_digest(source: str | bytes, include_path: PathLike | Iterable[PathLike] = (), *, pre_include: Iterable[str] = ()) -> bytes:
+    """Returns the digest of every header that a source may include, for make_program_cache_key().
+
+    `include_path` and `pre_include` are those of ProgramOptions. Every header that an #include or
+    __has_include names is read, whether or not its condition holds, and so on through the headers. The
+    digest changes if one of them changes, appears, disappears, or is hidden by another of its name.
+    Headers that no folder has are the compiler's own, which the key covers. Raises Unsupported for an
+    #include whose name is a macro, and IoError or OSError for a header that cannot be read.
+    """
+    folders = [include_path] if isinstance(include_path, (str, bytes, os.PathLike)) else list(include_path)
+    search = [Path(os.fsdecode(folder)) for folder in folders]
+    digest = hashlib.sha256()
+    text = source.encode() if isinstance(source, str) else bytes(source)
+    pending: list[tuple[Path | None, str]] = [(None, name) for name in pre_include]
+    pending += [(None, name) for name in _included(text, "the source")]
+    seen: set[tuple[Path | None, str]] = set()
+    while pending:
+        place, name = pending.pop()
+        if (place, name) in seen:
+            continue
+        seen.add((place, name))
+        # A quoted name is first searched beside the file that includes it. Other names are too here:
+        # a file too many in the digest costs a compilation, one too few gives a wrong program.
+        found = next((path for path in ([place] if place else []) + search if (path / name).is_file()), None)
+        digest.update(f"{name}\0{'' if found is None else 'found'}\0".encode())
+        if found is None:
+            continue
+        content = (found / name).read_bytes()
+        digest.update(hashlib.sha256(content).digest())
+        pending += [((found / name).parent, each) for each in _included(content, str(found / name))]
+    return digest.digest()
+
+
+def _included(text: bytes, place: str) -> list[str]:
+    names = []
+    text = text.replace(b"\\\n", b"")
+    for directive, condition in _include.findall(text):
+        name = _named.match(directive or condition)
+        if name is None:
+            raise Unsupported(f"{place} includes {(directive or condition).decode(errors='replace')!r}, a name that only the "
+                              "preprocessor knows", "compute a digest of these headers yourself")
+        names.append((name[1] or name[2]).decode(errors="surrogateescape"))
+    return names
