@@ -210,8 +210,8 @@ def extra_digest(source: str | bytes, include_path: PathLike | Iterable[PathLike
         if (place, name) in seen:
             continue
         seen.add((place, name))
-        # A quoted name is first searched beside the file that includes it. Other names are too here:
-        # a file too many in the digest costs a compilation, one too few gives a wrong program.
+        # A quoted name is first searched beside the file that includes it. Others are
+        # too here: a file too many in the digest costs a compilation, one too few a wrong program.
         found = next((path for path in ([place] if place else []) + search if (path / name).is_file()), None)
         digest.update(f"{name}\0{'' if found is None else 'found'}\0".encode())
         if found is None:
