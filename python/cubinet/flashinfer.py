@@ -15,9 +15,8 @@ import torch
 
 from cubinet.errors import InvalidArgument
 from cubinet.pytorch.arguments import check_rank, device_of, refuse_given, refuse_gradients
-from cubinet.pytorch.plans import Plan, find_plan, make_plan, renamed, type_name
-from cubinet.pytorch.scratch import current_device, current_stream, scratch_of_stream
-from cubinet.pytorch.settings import count_decode
+from cubinet.pytorch.scratch import current_device
+from cubinet.pytorch.tokens import Options, Tensors, find_or_plan, run
 
 __all__ = ["trtllm_batch_decode_with_kv_cache"]
 
@@ -128,36 +127,28 @@ def trtllm_batch_decode_with_kv_cache(
         lse = query.new_empty(query.shape[:2], dtype=torch.float32)
     if out is None:
         out = torch.empty_like(query, dtype=out_dtype)
-    on_device = isinstance(bmm1_scale, torch.Tensor) or isinstance(bmm2_scale, torch.Tensor)
-    scales = None if on_device else (float(bmm1_scale), float(bmm2_scale))
-    key = (
-        "trtllm", query.shape, k.shape, v.shape, block_tables.shape, max_seq_len, query.dtype, k.dtype, v.dtype,
-        out.dtype, device, kv_layout, scales, window_left, sinks is None, lse is None, enable_pdl, q_len_per_req,
-        max_q_len, cum_seq_lens_q is None,
-    )
-    plan = find_plan(key)
-    if plan is None:
-        plan = _make_plan(key, query, k, v, block_tables, max_seq_len, scales, window_left, out, kv_layout, enable_pdl,
-                          q_len_per_req, max_q_len, cum_seq_lens_q, sinks is not None, lse is not None, device)
+    if kv_layout not in ("HND", "NHD"):
+        raise InvalidArgument(f"'kv_layout' is {kv_layout!r}", 'use "HND" or "NHD"')
+    if (max_q_len is None) != (cum_seq_lens_q is None):
+        raise InvalidArgument("'max_q_len' and 'cum_seq_lens_q' belong together", "pass both or none")
+    scales = softmax_scale = output_scale = None
+    if isinstance(bmm1_scale, torch.Tensor) or isinstance(bmm2_scale, torch.Tensor):
+        softmax_scale = bmm1_scale
+        output_scale = bmm2_scale if isinstance(bmm2_scale, torch.Tensor) else query.new_full((1,), bmm2_scale, dtype=torch.float32)
+    elif bmm1_scale <= 0:
+        raise InvalidArgument(f"'bmm1_scale' is {bmm1_scale}", "pass a positive factor")
+    else:
+        scales = (float(bmm1_scale), float(bmm2_scale))
+    q_len = (q_len_per_req or 1) if max_q_len is None else max_q_len
+    options = Options(max_seq_len, q_len, kv_layout.lower(), scales, 0 if window_left < 0 else window_left + 1, 0.0,
+                      bool(enable_pdl))
+    given = Tensors(out, block_tables, seq_lens, cum_seq_lens_q, lse, sinks, softmax_scale, output_scale)
+    plan = find_or_plan("trtllm_batch_decode_with_kv_cache", _names, query, k, v, given, options, device)
     scratch_bytes = workspace_buffer.numel() * workspace_buffer.element_size()
     if scratch_bytes < plan.scratch_bytes:
         raise InvalidArgument(f"'workspace_buffer' has {scratch_bytes} bytes, and the plan needs {plan.scratch_bytes}",
                               "pass a larger one")
-    counters = multi_ctas_kv_counter_buffer
-    if counters is None:
-        counters = scratch_of_stream(device, current_stream(device), 0, plan.counter_bytes).counters
-    shape = (seq_lens.shape[0], -1) if cum_seq_lens_q is None else (-1,)
-    try:
-        plan.attention.run(
-            q=query.view(*shape, *query.shape[1:]), k=k, v=v, o=out.view(*shape, *out.shape[1:]),
-            page_table=block_tables, kv_lengths=seq_lens, lse=None if lse is None else lse.view(*shape, lse.shape[-1]),
-            sinks=sinks, q_offsets=cum_seq_lens_q, softmax_scale=bmm1_scale if on_device else None,
-            output_scale=_on_device(bmm2_scale, query) if on_device else None, scratch=workspace_buffer,
-            counters=counters,
-        )
-    except InvalidArgument as error:
-        raise renamed(error, _names) from None
-    count_decode()
+    run(plan, _names, query, k, v, given, device, workspace_buffer, multi_ctas_kv_counter_buffer)
     if lse is not None:
         lse.mul_(1 / math.log(2))
     return (out, lse) if return_lse else out
@@ -174,49 +165,3 @@ def _parts(kv_cache: torch.Tensor | tuple[torch.Tensor, torch.Tensor]) -> tuple[
     if kv_cache.shape[1] != 2:
         raise InvalidArgument(f"'kv_cache' has the shape {list(kv_cache.shape)}", "pass K and V in dimension 1")
     return kv_cache.unbind(1)  # type: ignore[return-value]
-
-
-def _on_device(scale: float | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    return scale if isinstance(scale, torch.Tensor) else like.new_full((1,), scale, dtype=torch.float32)
-
-
-def _make_plan(
-    key: Any, query: torch.Tensor, k: torch.Tensor, v: torch.Tensor, block_tables: torch.Tensor, max_seq_len: int,
-    scales: tuple[float, float] | None, window_left: int, out: torch.Tensor, kv_layout: str, enable_pdl: bool | None,
-    q_len_per_req: int | None, max_q_len: int | None, cum_seq_lens_q: torch.Tensor | None, sinks: bool, lse: bool,
-    device: int,
-) -> Plan:
-    check_rank("query", query, "tokens, heads_q, head_dim")
-    check_rank("block_tables", block_tables, "batch, pages")
-    for part in (k, v):
-        check_rank("kv_cache", part, "pages, heads_kv or page_size, page_size or heads_kv, head_dim")
-    if kv_layout not in ("HND", "NHD"):
-        raise InvalidArgument(f"'kv_layout' is {kv_layout!r}", 'use "HND" or "NHD"')
-    if (max_q_len is None) != (cum_seq_lens_q is None):
-        raise InvalidArgument("'max_q_len' and 'cum_seq_lens_q' belong together", "pass both or none")
-    if scales is not None and scales[0] <= 0:
-        raise InvalidArgument(f"'bmm1_scale' is {scales[0]}", "pass a positive factor")
-    page_size, heads_kv = (k.shape[2], k.shape[1]) if kv_layout == "HND" else (k.shape[1], k.shape[2])
-    members: dict[str, Any] = {
-        "batch": block_tables.shape[0],
-        "q_len": (q_len_per_req or 1) if max_q_len is None else max_q_len,
-        "ragged_q": cum_seq_lens_q is not None,
-        "kv_len": max_seq_len,
-        "heads_q": query.shape[1],
-        "heads_kv": heads_kv,
-        "head_dim_qk": query.shape[2],
-        "head_dim_v": v.shape[-1],
-        "type_q": type_name("query", query),
-        "type_kv": type_name("kv_cache", k),
-        "type_o": type_name("out", out),
-        "page_size": page_size,
-        "kv_order": kv_layout.lower(),
-        "window": 0 if window_left < 0 else window_left + 1,
-        "lse": lse,
-        "sinks": sinks,
-        "scales_on_device": scales is None,
-    }
-    if scales is not None:
-        members |= {"softmax_scale": scales[0], "output_scale": scales[1]}
-    shapes = {"query": query, "kv_cache": k, "block_tables": block_tables}
-    return make_plan(key, "trtllm_batch_decode_with_kv_cache", members, device, shapes, starts_early=bool(enable_pdl))
