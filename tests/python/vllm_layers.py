@@ -51,6 +51,7 @@ class Layers:
                 layer = Attention(heads_q, dim, dim**-0.5, heads_kv, cache_config=self.config.cache_config, prefix=prefix,
                                   attn_backend=backend, **options).cuda()
                 layer.kv_cache = content.clone()
+                layer.impl.supports_quant_query_input = False  # as cubinet: queries of 16 bits over a cache of 8
                 spec = FullAttentionSpec(block_size=block, num_kv_heads=heads_kv, head_size=dim, dtype=torch.bfloat16)
                 self.builders[name] = backend.get_builder_cls()(spec, [prefix], self.config, torch.device("cuda"))
             self.layers[name], self.names[name] = layer, prefix
