@@ -38,7 +38,7 @@ BenchmarkAlternative describe_plan(const AttentionPlan& plan) {
   described.splits = plan.division.kv_splits;
   described.blocks = std::uint64_t{step.grid[0]} * step.grid[1] * step.grid[2];
   described.combines_apart = plan.steps.size() > plan.attention_step() + 1;
-  described.modelled = plan.cost.time;
+  described.modelled = plan.cost;
   return described;
 }
 

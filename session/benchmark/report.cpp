@@ -113,9 +113,17 @@ nlohmann::json describe_goals(const BenchmarkRow& row) {
 
 nlohmann::json describe_alternative(const BenchmarkAlternative& alternative) {
   nlohmann::json described = {
-      {"kernel", alternative.kernel},     {"splits", alternative.splits},
-      {"blocks", alternative.blocks},     {"combines_apart", alternative.combines_apart},
-      {"modelled", alternative.modelled}, {"correct", alternative.correct}};
+      {"kernel", alternative.kernel},          {"splits", alternative.splits},
+      {"blocks", alternative.blocks},          {"combines_apart", alternative.combines_apart},
+      {"modelled", alternative.modelled.time}, {"correct", alternative.correct}};
+  const CostTerms& terms = alternative.modelled.terms;
+  if (terms.sum() > 0) {
+    described["terms"] = {{"start", terms.start},
+                          {"read", terms.read},
+                          {"items", terms.items},
+                          {"turnover", terms.turnover},
+                          {"combine", terms.combine}};
+  }
   if (alternative.seconds.empty()) return described;
   described["seconds"] = median_of(alternative.seconds);
   described["rounds"] = alternative.seconds.size();

@@ -81,9 +81,9 @@ TEST_CASE("Where blocks would have few steps of KV tiles are smaller, and more o
                                    {1, 12, 128, 48},
                                    {4, 12, 128, 96},
                                    {1, 6, 128, 48},
-                                   {1, 8, 64, 32},
+                                   {1, 8, 64, 64},
                                    {2, 8, 64, 64},
-                                   {2, 12, 64, 48}}) {
+                                   {2, 12, 64, 32}}) {
     CAPTURE(expected.batch);
     CAPTURE(expected.q_len);
     CAPTURE(expected.head_dim);

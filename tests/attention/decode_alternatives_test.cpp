@@ -45,7 +45,7 @@ TEST_CASE("powers of two of splits are alternatives where the grid stays small")
   const auto of_one = splits_of(decode::llama(1, 1024));
   for (const std::uint32_t splits : {2U, 4U, 8U, 16U})
     CHECK(of_one.count(splits) == 1);
-  CHECK(of_one.count(32) == 0);  // fewer steps
+  CHECK(of_one.count(64) == 0);  // fewer steps
   CHECK(splits_of(decode::llama(1024, 1024)).count(16) == 0);
 }
 

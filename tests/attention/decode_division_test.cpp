@@ -44,7 +44,6 @@ TEST_CASE(
   problem.kv_lengths.assign(16, 100);
   CHECK(plan(preferring(problem, 1)).workspace == blind);
   const DecodePlan many = plan(llama(1024, 4096));
-  CHECK(many.blocks_per_multiprocessor == 8);
   CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 blocks would be eight per SM
   CHECK(many.workspace.partial_stats_bytes == std::uint64_t{2} * 128 * 8 * 8 * 4);
 }
@@ -71,19 +70,23 @@ TEST_CASE("The built in model leaves a batch whole that fills the device, and sp
   CHECK(plan(llama(1, 16384)).splits > 1);
 }
 
-TEST_CASE("A KV of a tile or less is never split") {
-  CHECK(plan(preferring(llama(1, 100), 8)).splits == 1);
+TEST_CASE("A KV of a step or less is never split, a longer one may be split into single steps") {
+  CHECK(plan(preferring(llama(1, 16), 8)).splits == 1);
+  CHECK(plan(preferring(llama(1, 100), 7)).splits == 7);
   CHECK(plan(preferring(llama(1, 1), 8)).splits == 1);
 }
 
 TEST_CASE(
-    "Units are whole steps of the tile, and blocks take two of them at least unless splits are asked for") {
+    "Units are whole steps of the tile, and blocks take two of them at least unless the plan counts on one "
+    "or "
+    "splits are asked for") {
   for (std::uint32_t length = 1; length < 20000; length = length * 5 / 4 + 1) {
     for (const std::uint32_t batch : {1U, 2U, 7U}) {
       PlanRequest asked = request(llama(batch, length));
       const DecodePlan made = plan(asked);
       CHECK(made.parameters.unit.divisor == static_cast<int>(made.tile.kv));
-      CHECK(made.parameters.min_units == 2);
+      const std::int64_t units = std::int64_t{batch} * ((length + made.tile.kv - 1) / made.tile.kv);
+      CHECK(made.parameters.min_units == (units > made.parameters.blocks.divisor ? 2 : 1));
       CHECK(made.parameters.split_is_unit == 0);
       asked.options.splits = 3;
       CHECK(plan(asked).parameters.min_units == 1);
@@ -102,7 +105,9 @@ TEST_CASE("Splits of a fixed length are the same for every batch, and have a slo
     CHECK(made.parameters.split_is_unit == 1);
     CHECK(made.parameters.blocks.divisor == static_cast<int>(std::min(batch * 10, 132U)));
     CHECK(made.workspace.partial_stats_bytes == std::uint64_t{batch} * 10 * 8 * 8 * 4);
-    CHECK(made.tile == plan(llama(1, 5000)).tile);
+    PlanRequest one = request(llama(1, 5000));
+    one.options.split_tokens = 512;
+    CHECK(made.tile == plan(one).tile);
     asked.options.split_tokens = 5120;
     CHECK(plan(asked).splits == 1);
   }
@@ -111,8 +116,8 @@ TEST_CASE("Splits of a fixed length are the same for every batch, and have a slo
 TEST_CASE("A window bounds the work that is divided") {
   AttentionProblem problem = llama(1, 100000);
   problem.window = 100;
-  const DecodePlan made = plan(preferring(problem, 8));
-  CHECK(made.splits == 1);
+  const DecodePlan made = plan(preferring(problem, 200));
+  CHECK(made.splits == 8);  // single steps of 16 tokens
   CHECK(made.parameters.window == 100);
   CHECK(std::get<bool>(made.spec.parameters.at("sliding_window")));
   problem.kv_len = 100;  // it cuts off nothing
@@ -132,7 +137,9 @@ TEST_CASE("What the model is asked about is the work of the launch, known length
   const auto model = std::make_shared<const Asked>();
   PlanRequest asked = request(problem);
   asked.options.costs = model;
-  CHECK(plan(asked).splits == 1);  // the fewest splits win among equals
+  const auto made = plan_decode(asked, kAttentionDecode, std::vector{DecodeTile{16, 64, 2}});
+  REQUIRE(made);
+  CHECK(made->splits == 1);  // the fewest splits win among equals
   CHECK(model->seen->implementation == "attention_decode");
   CHECK(model->seen->cost_class == CostClass::memory_traffic);
   CHECK_FALSE(model->seen->multiplies_from_registers);
@@ -142,27 +149,36 @@ TEST_CASE("What the model is asked about is the work of the launch, known length
   CHECK(model->seen->empty_blocks == 0);
   CHECK(model->seen->bytes == (4096.0 + 1024) * 8 * 512);
   CHECK(model->seen->longest_tokens == 7 * 64);
+  // The first sequence is in ten blocks, the second in three, of which the last also has the third.
+  CHECK(model->seen->work_items == 2);
+  CHECK(model->seen->all_work_items == (10 + 3 + 1) * 8);
 }
 
-TEST_CASE("Very uneven lengths are divided into equal parts, and as many whether they are known or not") {
+TEST_CASE("Very uneven lengths are divided among more blocks than there are tiles") {
   AttentionProblem problem = llama(32, 131072);
-  const DecodePlan blind = plan(problem);
   problem.kv_lengths.assign(32, 1024);
   problem.kv_lengths[0] = 131072;
   const DecodePlan known = plan(problem);
-  CHECK(known.grid == blind.grid);
-  CHECK(known.parameters.blocks == blind.parameters.blocks);
+  CHECK(known.parameters.blocks.divisor > 32);
+  PlanRequest whole = request(problem);
+  whole.options.splits = 1;
+  CHECK(known.cost.time < plan(whole).cost.time);
 }
 
 TEST_CASE("Where tiles do not go round, every multiprocessor has as many blocks") {
-  CHECK(plan(llama(40, 8192)).grid[0] == 2 * 132);
+  // But for fewer multiprocessors than KV heads, whose blocks are as many.
+  const auto all_have_as_many = [](const DecodePlan& made) {
+    const std::uint32_t of_each = (made.grid[0] + 131) / 132;
+    return of_each <= made.blocks_per_multiprocessor && made.grid[0] + 8 > of_each * 132;
+  };
+  CHECK(all_have_as_many(plan(llama(40, 8192))));
   AttentionProblem problem = llama(40, 16384);
   problem.head_dim_qk = problem.head_dim_v = 64;
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
   for (const std::uint32_t tokens : {1U, 4U}) {
     problem.q_len = tokens;
     const DecodePlan made = plan(problem);
-    CHECK(made.grid[0] == 2 * 132);
+    CHECK(all_have_as_many(made));
     CHECK_FALSE(made.combines_apart());
   }
 }

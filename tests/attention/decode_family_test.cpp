@@ -36,7 +36,7 @@ TEST_CASE("Every family is a template whose declaration takes what its tiles are
           if (!family->gap(problem, kHopper.capability).empty()) continue;
           const auto kernel_template = template_of(*family);
           if (!kernel_template->resolve(decode_specification(*family, problem))) continue;
-          for (const DecodeTileRule& rule : family->tiles(problem)) {
+          for (const DecodeCandidate& rule : family->tiles(problem)) {
             const KernelSpec spec = decode_specification(*family, problem, rule.tile);
             CAPTURE(spec.to_string());
             const auto resolved = kernel_template->resolve(spec);
@@ -107,7 +107,7 @@ TEST_CASE("The kernel that combines begins to read where the kernel before it do
           windowed.window = 1000;
           AttentionProblem capped = windowed;
           capped.soft_cap = 30;
-          const auto fits = [&](const DecodeTileRule& rule) {
+          const auto fits = [&](const DecodeCandidate& rule) {
             return family->block(problem, rule.tile).shared_bytes <= kHopper.shared_limit();
           };
           for (const AttentionProblem& each : {problem, windowed, capped}) {

@@ -7,18 +7,19 @@ namespace cubinet {
 namespace {
 
 double estimate(const KernelWork& work) {
-  return traffic_time(builtin_cost_tables().traffic.front().costs, work);
+  return traffic_terms(builtin_cost_tables().traffic.front().costs, work).sum();
 }
 
 KernelWork on_h200(double blocks, double bytes, std::uint32_t splits) {
   KernelWork launch;
-  launch.blocks = blocks;
+  launch.blocks = launch.all_work_items = blocks;
   launch.bytes = bytes;
   launch.largest_block_bytes = bytes / blocks;
   launch.ring_bytes = 96 * 1024;
   launch.blocks_per_multiprocessor = 2;
   launch.multiprocessors = 132;
   launch.splits = splits;
+  if (splits > 1) launch.partial_bytes = blocks * 8 * 128 * 4;
   return launch;
 }
 
@@ -92,8 +93,8 @@ TEST_CASE("What is multiplied from registers has rates of its own, and is faster
   };
   for (const Row& row :
        {Row{128, 32, 4, 528, 140.8}, Row{128, 64, 3, 392, 201.5}, Row{128, 64, 3, 264, 230.0},
-        Row{256, 32, 3, 264, 271.0}, Row{256, 48, 3, 392, 283.2}, Row{256, 48, 3, 264, 302.0},
-        Row{256, 96, 2, 264, 455.0}}) {
+        Row{128, 48, 3, 392, 172.0}, Row{256, 64, 2, 264, 360.0}, Row{256, 32, 3, 264, 271.0},
+        Row{256, 48, 3, 392, 283.2}, Row{256, 48, 3, 264, 302.0}, Row{256, 96, 2, 264, 455.0}}) {
     CAPTURE(row.row_bytes);
     CAPTURE(row.tile_q);
     CAPTURE(row.blocks);
@@ -105,6 +106,7 @@ TEST_CASE("What is multiplied from registers has rates of its own, and is faster
     work.blocks_per_multiprocessor = row.fit;
     work.ring_bytes = 3.0 * 64 * row.row_bytes;
     work.work_items = 2;
+    work.all_work_items = 64.0 * 8 + row.blocks;
     CHECK(estimate(work) == doctest::Approx(row.measured).epsilon(0.12));
   }
 }
@@ -142,6 +144,7 @@ TEST_CASE(
     work.blocks_per_multiprocessor = row.fit;
     work.ring_bytes = 2.0 * row.warps * 32 * row.row_bytes;
     work.work_items = row.work_items;
+    if (row.work_items > 1) work.all_work_items = 40.0 * 8 + row.blocks;
     CHECK(estimate(work) == doctest::Approx(row.measured).epsilon(0.12));
   }
 }
@@ -155,7 +158,7 @@ TEST_CASE(
   KernelWork longer = inside;
   longer.splits = 50;
   CHECK(estimate(longer) > estimate(inside));
-  CHECK(estimate(longer) < estimate(apart) + 2);
+  CHECK(estimate(longer) < estimate(apart) + 3);
 }
 
 TEST_CASE("Empty blocks, more splits and a longer longest block cost time") {
@@ -178,6 +181,42 @@ TEST_CASE("A block that ends one tile and begins another takes longer") {
   CHECK(estimate(more) > of_one + 1);
 }
 
+TEST_CASE("Every tile that begins and ends on a multiprocessor takes time for each of its warps") {
+  KernelWork few = on_h200(1056, kv_bytes(128, 64), 1);
+  KernelWork many = few;
+  many.all_work_items = 8192;
+  const double of_four_warps = estimate(many) - estimate(few);
+  few.warps = many.warps = 1;
+  const double of_one_warp = estimate(many) - estimate(few);
+  CHECK(of_one_warp > 5);
+  CHECK(of_four_warps == doctest::Approx(4 * of_one_warp));
+}
+
+TEST_CASE("Partial results of wide heads take time to be written and read") {
+  const KernelWork few = on_h200(256, kv_bytes(16, 4096), 8);
+  KernelWork many = few;
+  many.partial_bytes *= 10;
+  CHECK(estimate(many) > estimate(few) + 1);
+  many.splits = 1;
+  many.partial_bytes = few.partial_bytes;
+  CHECK(estimate(many) < estimate(few));
+}
+
+TEST_CASE("The parts of an estimate add up to it") {
+  KernelWork work = on_h200(300, kv_bytes(16, 4096), 8);
+  work.blocks_per_multiprocessor = 1;
+  work.work_items = 2;
+  work.empty_blocks = 10;
+  const KernelCost cost = default_cost_model()->cost([&] {
+    work.device = {9, 0};
+    return work;
+  }());
+  for (const double term :
+       {cost.terms.start, cost.terms.read, cost.terms.items, cost.terms.turnover, cost.terms.combine})
+    CHECK(term > 0);
+  CHECK(cost.terms.sum() == doctest::Approx(cost.time));
+}
+
 TEST_CASE("A launch without any work still has an estimate") {
   CHECK(estimate(KernelWork{}) > 0);
 }
@@ -196,7 +235,12 @@ TEST_CASE("A second wave costs its turnover where one block alone fits a multipr
   half.blocks = 128;
   const double with_neighbour = estimate(one) - estimate(half);
   one.blocks_per_multiprocessor = half.blocks_per_multiprocessor = 1;
-  CHECK(estimate(one) - estimate(half) > with_neighbour + 4);
+  CHECK(estimate(one) - estimate(half) > with_neighbour);
+  const auto turnover = [](const KernelWork& work) {
+    return traffic_terms(builtin_cost_tables().traffic.front().costs, work).turnover;
+  };
+  CHECK(turnover(one) > 2);
+  CHECK(turnover(half) == 0);
 }
 
 }  // namespace

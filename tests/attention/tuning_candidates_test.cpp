@@ -73,8 +73,7 @@ TEST_CASE("the kernel of the plan has other splits beside it, whatever the model
   for (const AttentionPlan& plan : candidates) {
     if (kernel_of(plan) == kernel_of(candidates.front())) splits.insert(plan.division.kv_splits);
   }
-  for (const std::uint32_t wanted : {1U, 2U, 4U, 8U})
-    CHECK(splits.count(wanted) == 1);
+  CHECK(splits.size() > 4);
 }
 
 TEST_CASE("more divisions and slower estimates are candidates where the limits are wider") {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kProblems = 300;
 // The bundle has at most 7 MB in a wheel of at most 12.
-constexpr std::size_t kMostKernels = 900;
+constexpr std::size_t kMostKernels = 600;
 
 std::string checked_in_matrix() {
   std::ifstream file(CUBINET_BUILTIN_MATRIX);

@@ -106,18 +106,24 @@ TEST_CASE("the document has the device, the version, the rounds and the rows") {
 TEST_CASE("a row has the choice of the plan and its alternatives, and the document their summary") {
   BenchmarkRow row = measured_row();
   CHECK_FALSE(describe(row).contains("alternatives"));
-  row.planned = BenchmarkAlternative{.kernel = "a", .splits = 1, .blocks = 8, .modelled = 7, .correct = true};
+  row.planned = BenchmarkAlternative{.kernel = "a",
+                                     .splits = 1,
+                                     .blocks = 8,
+                                     .modelled = {7, true, {.start = 2, .read = 5}},
+                                     .correct = true};
   row.alternatives = {BenchmarkAlternative{.kernel = "b",
                                            .splits = 4,
                                            .blocks = 32,
                                            .combines_apart = true,
-                                           .modelled = 9.5,
+                                           .modelled = {9.5},
                                            .correct = true,
                                            .seconds = {1e-3, 3e-3, 2e-3},
                                            .ratio = 1.1},
                       BenchmarkAlternative{.kernel = "c"}};
   const auto described = describe(row);
   CHECK(described["planned"]["modelled"] == 7);
+  CHECK(described["planned"]["terms"]["read"] == 5);
+  CHECK(described["planned"]["terms"]["items"] == 0);
   CHECK_FALSE(described["planned"].contains("seconds"));
   REQUIRE(described["alternatives"].size() == 2);
   const auto& best = described["alternatives"][0];

@@ -8,9 +8,8 @@
 namespace cubinet {
 namespace attention_decode {
 
-inline constexpr std::uint32_t kTileRows = 16;     // rows of the smallest product tile
-inline constexpr std::uint32_t kMostWarps = 8;     // the template's limit
-inline constexpr std::uint32_t kMostTokens = 128;  // tokens of a step
+inline constexpr std::uint32_t kTileRows = 16;  // rows of the smallest product tile
+inline constexpr std::uint32_t kMostWarps = 8;  // the template's limit
 inline constexpr std::uint32_t kMostStages = 6;
 
 // Returns the rows of a warp. A warp multiplies converted KV with two tiles of rows.
@@ -47,69 +46,44 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   return block;
 }
 
-// Returns the tokens of a step of at most `bytes` bytes, unless that would leave fewer than `warps`
-// warps.
-inline std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, std::uint32_t bytes,
-                                    std::uint32_t warps) {
-  const std::uint32_t warps_q = q / rows_of_warp(problem, q);
-  const std::uint32_t slice = slice_of(problem, q);
-  std::uint32_t tokens = std::min(kMostWarps / warps_q * slice, kMostTokens);
-  while (tokens * kv_row_bytes(problem) > bytes && tokens > warps * slice)
-    tokens /= 2;
-  return tokens;
-}
-
-// Returns tiles whose CTAs together have 64 KiB of KV in flight on an SM: two stages of the step of
-// each CTA. That keeps the SM's share of the memory busy, and more is slower. If there are many
-// tiles, these are many small CTAs, all of which run at once and whose warps do not wait for each
-// other. A CTA that has an SM to itself needs four warps for the same.
-inline std::vector<DecodeTileRule> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
-  struct Step {
-    double tiles;
-    std::uint32_t bytes;
-    std::uint32_t warps;
-  };
-  std::vector<DecodeTileRule> rules;
-  const std::uint32_t slice = slice_of(problem, q);
+// Returns tiles of four slices and of one, of 32 rows also of two. Few CTAs of many warps are for
+// long tiles, many of few warps for short ones, whose start and end cost time for each warp. The
+// model estimates that two slices of 16 rows would save 1 %.
+inline std::vector<DecodeCandidate> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
   // Two warps that share a slice wait for each other; a third stage hides that.
   const std::uint32_t stages = q / rows_of_warp(problem, q) > 1 ? 3 : 2;
-  for (const Step& step : {Step{3.5, 8 * 1024, 1}, Step{1.75, 16 * 1024, 2}, Step{0, 32 * 1024, 4}}) {
-    // Skips one warp per CTA if each step of a warp needs its own page number: two warps per CTA
-    // are then 0.4 to 1.3 % faster.
-    if (step.warps == 1 && problem.tokens_per_page <= 16 && slice == 16 && widest_head(problem) <= 128)
-      continue;
-    // A warp that multiplies two tiles is bound by the products as much as by memory.
-    const std::uint32_t warps = std::max(step.warps, rows_of_warp(problem, q) / kTileRows);
-    rules.push_back({DecodeTile{q, tokens_of_step(problem, q, step.bytes, warps), stages}, 1, step.tiles});
-  }
-  for (std::uint32_t kv = rules.back().tile.kv; kv >= slice; kv /= 2)
-    rules.push_back({DecodeTile{q, kv, 2}, 1});
-  return rules;
+  const std::uint32_t slice = slice_of(problem, q);
+  std::vector<DecodeCandidate> candidates = {{DecodeTile{q, 4 * slice, stages}}};
+  if (q > kTileRows) candidates.push_back({DecodeTile{q, 2 * slice, stages}});
+  candidates.push_back({DecodeTile{q, slice, stages}});
+  return candidates;
 }
 
-// Returns the tiles with the deepest ring with which an SM holds two CTAs, or else with which it
-// holds one. Four warps share each slice.
-inline std::vector<DecodeTileRule> tiles_of_64_rows(const AttentionProblem& problem) {
-  std::vector<DecodeTileRule> rules;
+// Returns the tiles with the deepest ring with which an SM holds two CTAs, and with which it holds
+// one. Four warps share each slice. The merge of two slices of wide heads needs more shared memory
+// than some devices have.
+inline std::vector<DecodeCandidate> tiles_of_64_rows(const AttentionProblem& problem) {
+  std::vector<DecodeCandidate> candidates;
   const std::uint32_t slice = slice_of(problem, 64);
-  const std::uint32_t warps_kv = slice == 32 && widest_head(problem) > 64 ? 1 : kMostWarps / 4;
-  for (std::uint32_t kv = warps_kv * slice; kv >= slice; kv /= 2) {
+  const bool is_wide = widest_head(problem) > 128;
+  const std::uint32_t most = slice == 32 && widest_head(problem) > 64 ? slice : kMostWarps / 4 * slice;
+  for (std::uint32_t kv = most; kv >= (is_wide ? slice : most); kv /= 2) {
     for (const std::uint32_t blocks : {2U, 1U}) {
       for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
-        rules.push_back({DecodeTile{64, kv, stages}, blocks});
+        candidates.push_back({DecodeTile{64, kv, stages}, blocks});
     }
   }
-  return rules;
+  return candidates;
 }
 
-// Tiles smaller than one that holds all rows are for devices on which that tile does not fit.
-inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
-  std::vector<DecodeTileRule> rules;
+// Tiles that hold all rows come first. Smaller ones read KV once more each, but waste fewer rows.
+inline std::vector<DecodeCandidate> tiles(const AttentionProblem& problem) {
+  std::vector<DecodeCandidate> candidates;
   for (std::uint32_t q = smallest_tile_q(problem); q >= kTileRows; q /= 2) {
     const auto of_q = q == 64 ? tiles_of_64_rows(problem) : tiles_up_to_32_rows(problem, q);
-    rules.insert(rules.end(), of_q.begin(), of_q.end());
+    candidates.insert(candidates.end(), of_q.begin(), of_q.end());
   }
-  return rules;
+  return candidates;
 }
 
 }  // namespace attention_decode

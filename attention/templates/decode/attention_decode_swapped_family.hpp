@@ -5,7 +5,6 @@
 #include "rounding.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace cubinet {
 namespace attention_decode_swapped {
@@ -66,49 +65,26 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   return block;
 }
 
-// The time that a pass over KV takes for each tile, and the steps of KV below which smaller tiles
-// are faster, because the start and end of a CTA have too much weight. Measured on an H200
-// (docs/kernels/attention_decode_swapped.md).
-struct TileTime {
-  struct OfHeads {
-    double time;
-    double fewest_steps;
-  };
-  std::uint32_t q;
-  OfHeads narrow;  // head dims to 64
-  OfHeads wide;
-
-  const OfHeads& of(const AttentionProblem& problem) const {
-    return widest_head(problem) <= 64 ? narrow : wide;
+// Returns tiles no larger than one that holds all rows, those that waste the fewest rows first.
+// Each has the deepest ring with which an SM holds as many CTAs as its registers allow, or else
+// with which it holds one CTA.
+inline std::vector<DecodeCandidate> tiles(const AttentionProblem& problem) {
+  const auto all = static_cast<std::uint32_t>(rows_of_kv_head(problem));
+  std::vector<std::uint32_t> rows = {96, 64, 48, 32};
+  if (widest_head(problem) > 128) rows = {32};
+  while (rows.size() > 1 && rows[1] >= all)
+    rows.erase(rows.begin());
+  std::stable_sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return divide_up(all, a) * a < divide_up(all, b) * b;
+  });
+  std::vector<DecodeCandidate> candidates;
+  for (const std::uint32_t q : rows) {
+    for (const std::uint32_t blocks : {blocks_of(problem, q), 1U}) {
+      for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
+        candidates.push_back({DecodeTile{q, kSlice, stages}, blocks});
+    }
   }
-};
-inline constexpr std::array kTileTimes = {TileTime{32, {141, 0}, {272, 0}}, TileTime{48, {172, 0}, {283, 0}},
-                                          TileTime{64, {200, 4}, {360, 8}}, TileTime{96, {282, 8}, {455, 8}}};
-
-// Returns the tile with which all rows take the least time.
-inline const TileTime& best_tile(const AttentionProblem& problem) {
-  const auto rows = static_cast<std::uint32_t>(rows_of_kv_head(problem));
-  const auto time = [&](const TileTime& tile) { return divide_up(rows, tile.q) * tile.of(problem).time; };
-  if (widest_head(problem) > 128) return kTileTimes.front();
-  return *std::min_element(kTileTimes.begin(), kTileTimes.end(),
-                           [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); });
-}
-
-// Returns the tiles with the deepest ring with which an SM holds as many CTAs as its registers
-// allow, or else with which it holds one CTA.
-inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
-  std::vector<DecodeTileRule> rules;
-  const auto add = [&](std::uint32_t q, std::uint32_t blocks, double steps) {
-    for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
-      rules.push_back({DecodeTile{q, kSlice, stages}, blocks, 0, steps});
-  };
-  const TileTime& best = best_tile(problem);
-  add(best.q, blocks_of(problem, best.q), best.of(problem).fewest_steps);
-  const std::uint32_t smaller = best.q > 64 ? 48 : 32;
-  add(smaller, blocks_of(problem, smaller), 0);
-  add(kTileTimes.front().q, blocks_of(problem, kTileTimes.front().q), 0);
-  add(kTileTimes.front().q, 1, 0);
-  return rules;
+  return candidates;
 }
 
 }  // namespace attention_decode_swapped

@@ -38,15 +38,15 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   return block;
 }
 
-// Returns the tiles with the deepest ring with which an SM holds two CTAs, or else with which it
-// holds one.
-inline std::vector<DecodeTileRule> tiles(const AttentionProblem&) {
-  std::vector<DecodeTileRule> rules;
+// Returns the tiles with the deepest ring with which an SM holds two CTAs, and with which it holds
+// one.
+inline std::vector<DecodeCandidate> tiles(const AttentionProblem&) {
+  std::vector<DecodeCandidate> candidates;
   for (const std::uint32_t blocks : {2U, 1U}) {
     for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
-      rules.push_back({DecodeTile{kRows, kSlice, stages}, blocks});
+      candidates.push_back({DecodeTile{kRows, kSlice, stages}, blocks});
   }
-  return rules;
+  return candidates;
 }
 
 }  // namespace attention_decode_wgmma

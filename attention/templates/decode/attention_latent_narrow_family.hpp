@@ -35,13 +35,13 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   return block;
 }
 
-// Returns the tiles from the deepest ring to the shallowest; the first that fits is used.
-inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
+// Returns the tiles from the deepest ring to the shallowest.
+inline std::vector<DecodeCandidate> tiles(const AttentionProblem& problem) {
   const bool converts = converts_kv(problem);
-  std::vector<DecodeTileRule> rules;
+  std::vector<DecodeCandidate> candidates;
   for (std::uint32_t stages = converts ? 5 : 8; stages >= (converts ? 2U : 4U); --stages)
-    rules.push_back({{kRows, kStep, stages}, 1});
-  return rules;
+    candidates.push_back({{kRows, kStep, stages}});
+  return candidates;
 }
 
 }  // namespace attention_latent_narrow

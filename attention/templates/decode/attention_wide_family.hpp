@@ -41,10 +41,10 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   return {256, q_bytes + std::max(ring + logits + weights, merge) + q_scales, 255, slice, 4};
 }
 
-// Returns the smallest number of tiles that holds the rows, each with the deepest ring that fits
-// beside one tile.
-inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
-  std::vector<DecodeTileRule> rules;
+// Tiles that hold all rows come first, with the deepest ring that fits beside one tile. Smaller
+// ones read KV once more each, but waste fewer rows.
+inline std::vector<DecodeCandidate> tiles(const AttentionProblem& problem) {
+  std::vector<DecodeCandidate> candidates;
   const bool narrow = converts_kv(problem);
   const std::uint32_t least = problem.is_mla_generation() ? 3 : 2;  // stages
   for (std::uint32_t q = smallest_tile_q(problem); q >= 16; q /= 2) {
@@ -52,10 +52,10 @@ inline std::vector<DecodeTileRule> tiles(const AttentionProblem& problem) {
         narrow && q < 64 ? 64 : 32;  // tokens of a step; the only size for 8-bit elements
     for (std::uint32_t kv = most; kv >= (narrow ? most : 16); kv /= 2) {
       for (std::uint32_t stages = kMostStages; stages >= least; --stages)
-        rules.push_back({{q, kv, stages}, 1});
+        candidates.push_back({{q, kv, stages}});
     }
   }
-  return rules;
+  return candidates;
 }
 
 }  // namespace attention_wide

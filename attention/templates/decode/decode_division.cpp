@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace cubinet {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
 // would start, unless the family states another number.
 constexpr std::uint32_t kMostPartialsInside = 4;
 constexpr std::uint32_t kMostPartialsOfManyRows = 2;  // more than 32 rows, 16-bit KV
+// The first tiles whose work items are counted exactly. They stand for all.
+constexpr std::uint32_t kCountedTiles = 32;
 // The plan is judged by the longest length and by lengths this many times shorter if it does not
 // know the lengths.
 constexpr std::uint32_t kShorter = 4;
@@ -30,7 +33,8 @@ class DecodeDivision {
         problem_(request.problem),
         family_(family),
         tile_(tile),
-        can_combine_(can_combine) {}
+        can_combine_(can_combine),
+        longest_(longest_reach()) {}
 
   DecodeSplits splits() const {
     if (request_.options.split_tokens) return fixed_splits(*request_.options.split_tokens);
@@ -73,7 +77,7 @@ class DecodeDivision {
     fixed.combines_apart = fixed.count > 1;
     fixed.slots = tiles() * fixed.count;
     fixed.blocks = static_cast<std::uint32_t>(std::min(fixed.slots, most_blocks()));
-    fixed.cost = cost(fixed);
+    compare(fixed);
     return fixed;
   }
 
@@ -81,27 +85,19 @@ class DecodeDivision {
     const std::uint64_t all = tiles();
     const std::uint64_t limit = most_blocks();
     // If there are many tiles, a CTA processes several whole tiles.
-    const std::uint64_t tiles_a_block = divide_up(all, limit);
-    // A split of fewer than two steps costs more in the combination than its shorter loop saves.
-    constexpr std::uint32_t least = 2;
-    const DecodeSplits whole = evaluate(1, divide_up(all, tiles_a_block), least);
-    DecodeSplits best = whole;
+    DecodeSplits best = evaluate(1, divide_up(all, divide_up(all, limit)));
     // Splits must gain at least 2.5%: they cost partial results, and more CTAs cost time if the
     // lengths differ.
-    double least_time = 0.975 * time_of(whole);
+    double least_time = 0.975 * best.compared_time;
     const auto weigh = [&](std::uint32_t count, std::uint64_t blocks) {
-      const DecodeSplits candidate = evaluate(count, blocks, least);
-      const double time = time_of(candidate);
-      if (time >= least_time) return;
+      const DecodeSplits candidate = evaluate(count, blocks);
+      if (candidate.compared_time >= least_time) return;
       best = candidate;
-      // Prefers the fewest CTAs among nearly equal candidates (1%), unless each CTA has an SM to
-      // itself.
-      least_time = (blocks * problem_.heads_kv > request_.device.sm_count ? 0.99 : 1) * time;
+      least_time = (1 - kLeastGain) * candidate.compared_time;
     };
-    const std::uint32_t longest = longest_reach();
-    const std::uint32_t most = std::clamp(longest / (least * tile_.shape.kv), 1U, kMaximumDecodeSplits);
+    const std::uint32_t units = divide_up(longest_, best.unit);
+    const std::uint32_t most = std::clamp(units, 1U, kMaximumDecodeSplits);
     for (std::uint32_t wanted = 2; wanted <= most && all * wanted <= limit; ++wanted) {
-      const std::uint32_t units = divide_up(longest, whole.unit);
       const bool as_fewer = divide_up(units, divide_up(units, wanted)) != wanted;
       if (problem_.kv_lengths.empty() && as_fewer) continue;
       weigh(wanted, all * wanted);
@@ -140,11 +136,13 @@ class DecodeDivision {
     return std::min(divide_up(blocks, cluster), kMostUnits / cluster) * cluster;
   }
 
-  DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks, std::uint32_t min_units) const {
+  // Returns the splits with their cost. A CTA takes at least `min_units` units; by default two, or
+  // one if the plan counts on one.
+  DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks,
+                        std::optional<std::uint32_t> min_units = std::nullopt) const {
     DecodeSplits splits;
     splits.count = count;
     splits.blocks = static_cast<std::uint32_t>(whole_clusters(blocks));
-    splits.min_units = min_units;
     const bool many_rows = tile_.shape.q > 32 && !converts_kv(problem_);
     const std::uint32_t inside = many_rows ? kMostPartialsOfManyRows : kMostPartialsInside;
     splits.combines_apart = can_combine_ && count > tile_.block.partials_inside.value_or(inside);
@@ -157,42 +155,68 @@ class DecodeDivision {
     };
     while (units() > kMostUnits && splits.unit < kMaximumKvLength)
       splits.unit *= 2;
+    constexpr double most_of_least = 2;
+    splits.min_units = min_units.value_or(static_cast<std::uint32_t>(std::clamp(
+        std::ceil(lengths(splits.unit, 1).units * q_tiles() / splits.blocks), 1.0, most_of_least)));
     const bool one_unit = readable_tokens(problem_.kv_len) <= splits.unit;
     const bool one_sequence = problem_.batch == 1 && !problem_.ragged_q && splits.blocks == tiles();
     splits.slots = one_unit || one_sequence ? 0 : std::uint64_t{2} * splits.blocks;
-    splits.cost = cost(splits);
+    compare(splits);
     return splits;
   }
 
-  // Returns the time by which candidates are compared. If the lengths are not known, it also counts
-  // costs that do not shrink with the lengths: partial results, and waves that are not full.
-  double time_of(const DecodeSplits& splits) const {
-    if (!problem_.kv_lengths.empty() || problem_.batch == 1) return splits.cost.time;
-    return std::sqrt(splits.cost.time * cost(splits, kShorter).time);
+  // Sets the costs. If the lengths are not known, the time by which candidates are compared also
+  // counts costs that do not shrink with the lengths: partial results, and waves that are not full.
+  void compare(DecodeSplits& splits) const {
+    splits.cost = cost(splits, 1);
+    splits.compared_time = splits.cost.time;
+    if (!problem_.kv_lengths.empty() || problem_.batch == 1) return;
+    splits.compared_time = std::sqrt(splits.cost.time * cost(splits, kShorter).time);
   }
 
-  // Returns the cost for sequences `shorter` times shorter.
-  KernelCost cost(const DecodeSplits& splits, std::uint32_t shorter = 1) const {
-    const std::uint32_t q_tiles = divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
-    // A double, because the product of allowed sizes can exceed 2^63.
-    const double columns = static_cast<double>(problem_.heads_kv) * q_tiles;
-    double units = 0;  // units of one tile of each sequence
+  // The lengths of the sequences, `shorter` times shorter.
+  struct Lengths {
+    std::uint32_t unit = 0;
+    double units = 0;  // of one tile of each sequence
     double tokens = 0;
+    std::vector<std::uint32_t> first;  // the units of each of the first sequences
+  };
+
+  Lengths count_lengths(std::uint32_t unit, std::uint32_t shorter) const {
+    Lengths counted;
+    counted.unit = unit;
     const auto add = [&](std::uint32_t length, std::uint32_t sequences) {
       const std::uint32_t readable = readable_tokens(length);
-      units += static_cast<double>(sequences) * std::max(divide_up(readable, splits.unit), 1U);
-      tokens += static_cast<double>(sequences) * readable;
+      const std::uint32_t units = std::max(divide_up(readable, unit), 1U);
+      counted.units += static_cast<double>(sequences) * units;
+      counted.tokens += static_cast<double>(sequences) * readable;
+      for (std::uint32_t i = 0; i < sequences && counted.first.size() < kCountedTiles; ++i)
+        counted.first.push_back(units);
     };
     if (problem_.kv_lengths.empty()) add(divide_up(problem_.kv_len, shorter), problem_.batch);
     for (const std::int32_t length : problem_.kv_lengths)
       add(static_cast<std::uint32_t>(length), 1);
+    return counted;
+  }
 
-    const double all_units = units * q_tiles;
+  // Returns the lengths, which are counted once for each unit.
+  const Lengths& lengths(std::uint32_t unit, std::uint32_t shorter) const {
+    Lengths& kept = shorter == 1 ? lengths_ : shorter_lengths_;
+    if (kept.unit != unit) kept = count_lengths(unit, shorter);
+    return kept;
+  }
+
+  std::uint32_t q_tiles() const { return divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q); }
+
+  // Returns the cost for sequences `shorter` times shorter.
+  KernelCost cost(const DecodeSplits& splits, std::uint32_t shorter) const {
+    const Lengths& counted = lengths(splits.unit, shorter);
+    const double all_units = counted.units * q_tiles();
     const double share =
         std::max(std::ceil(all_units / splits.blocks), static_cast<double>(splits.min_units));
     const double working = std::ceil(all_units / share);
-    const double longest = std::min(share * splits.unit, tokens * q_tiles);
-    const double of_longest = std::ceil(divide_up(divide_up(longest_reach(), shorter), splits.unit) / share);
+    const double longest = std::min(share * splits.unit, counted.tokens * q_tiles());
+    const double of_longest = std::ceil(divide_up(divide_up(longest_, shorter), splits.unit) / share);
     const std::uint32_t row_bytes = kv_row_bytes(problem_);
     KernelWork work;
     work.cost_class = CostClass::memory_traffic;
@@ -211,29 +235,51 @@ class DecodeDivision {
     work.longest_tokens = static_cast<std::uint64_t>(longest);
     work.blocks = working * problem_.heads_kv;
     work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
-    work.bytes = tokens * columns * row_bytes;
+    // A double, because the product of allowed sizes can exceed 2^63.
+    work.bytes = counted.tokens * problem_.heads_kv * q_tiles() * row_bytes;
     work.largest_block_bytes = longest * row_bytes;
-    work.work_items = work_items(share, splits.unit, all_units, shorter);
+    const WorkItems items =
+        splits.split_is_unit ? WorkItems{share, all_units} : work_items(share, working, counted);
+    work.work_items = items.most;
+    work.all_work_items = items.all * problem_.heads_kv;
+    const std::uint64_t tile_rows = std::min(problem_.group_size() * problem_.q_len, tile_.shape.q);
+    if (work.splits > 1)
+      work.partial_bytes =
+          work.all_work_items * static_cast<double>(tile_rows * problem_.head_dim_v * sizeof(float));
     work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * row_bytes;
     return request_.costs().cost(work);
   }
 
-  // Returns the work items of a CTA, whose share is `share` of `all_units` units: the tiles of
-  // which it has a part.
-  double work_items(double share, std::uint32_t unit, double all_units, std::uint32_t shorter) const {
+  // The work items of a KV head: the parts of tiles that CTAs compute.
+  struct WorkItems {
+    double most = 1;  // of one CTA
+    double all = 1;
+  };
+
+  // Returns the work items of CTAs whose share is `share` units. Two tiles that meet inside of a
+  // share are two items of one CTA.
+  WorkItems work_items(double share, double working, const Lengths& counted) const {
     const auto all_tiles = static_cast<double>(tiles());
-    if (all_tiles <= 1) return 1;
-    if (share * all_tiles >= all_units) return std::ceil(share * all_tiles / all_units);
-    const auto ends_with_a_block = [&](std::uint32_t length) {
-      return std::fmod(std::max(divide_up(readable_tokens(length), unit), 1U), share) == 0;
-    };
-    const bool aligned =
-        problem_.kv_lengths.empty()
-            ? ends_with_a_block(divide_up(problem_.kv_len, shorter))
-            : std::all_of(problem_.kv_lengths.begin(), problem_.kv_lengths.end(), [&](std::int32_t length) {
-                return ends_with_a_block(static_cast<std::uint32_t>(length));
-              });
-    return aligned ? 1 : 2;
+    const auto whole_share = static_cast<std::uint64_t>(share);
+    std::uint64_t offset = 0;  // of the tile in the share in which it begins
+    std::uint32_t of_share = 0;
+    std::uint32_t most = 1;
+    std::uint32_t ended_together = 0;  // tiles that end where a share ends
+    std::uint32_t tile = 0;
+    const auto last_tile = static_cast<std::uint32_t>(std::min<double>(all_tiles, kCountedTiles));
+    for (; tile < last_tile; ++tile) {
+      of_share = offset == 0 ? 1 : of_share + 1;
+      most = std::max(most, of_share);
+      offset += counted.first[tile / q_tiles()];
+      if (offset < whole_share) continue;
+      offset %= whole_share;
+      of_share = 1;
+      ended_together += offset == 0 ? 1 : 0;
+    }
+    const double together = all_tiles > tile ? all_tiles * ended_together / tile : ended_together;
+    // The last share ends with the last tile, even if it is not full.
+    const double last = all_tiles == tile && offset != 0 ? 1 : 0;
+    return {static_cast<double>(most), std::max(all_tiles + working - together - last, all_tiles)};
   }
 
   const PlanRequest& request_;
@@ -241,6 +287,9 @@ class DecodeDivision {
   const DecodeFamily& family_;
   const FittingTile& tile_;
   bool can_combine_;
+  std::uint32_t longest_;  // tokens
+  mutable Lengths lengths_;
+  mutable Lengths shorter_lengths_;
 };
 
 }  // namespace

@@ -40,7 +40,13 @@ struct DecodeSplits {
   bool combines_apart = false;  // a second kernel combines, not the last CTA to finish a tile
   std::uint64_t slots = 0;      // slots of partial results
   KernelCost cost = {std::numeric_limits<double>::infinity(), false};
+  // The time by which candidates are compared. It differs from `cost` if the lengths are unknown.
+  double compared_time = std::numeric_limits<double>::infinity();
 };
+
+// The part of the time by which a later one of several candidates must be faster than the best
+// earlier one. Earlier candidates have fewer CTAs or are preferred by their family.
+inline constexpr double kLeastGain = 0.01;
 
 // Returns the splits that the request's options specify, or else the fastest ones by its cost
 // model. If `can_combine` is false, no second kernel may combine.

@@ -20,14 +20,10 @@ struct DecodeTile {
   friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
 };
 
-// A rule that chooses a tile: use it if an SM can hold `blocks` of its CTAs, if there are at least
-// `tiles` tiles (of all sequences and KV heads) per SM, and if each of those CTAs gets at least
-// `steps` steps of KV.
-struct DecodeTileRule {
+// A tile that a plan may use if an SM can hold `blocks` of its CTAs.
+struct DecodeCandidate {
   DecodeTile tile;
-  std::uint32_t blocks;
-  double tiles = 0;
-  double steps = 0;
+  std::uint32_t blocks = 1;
 };
 
 // The resources of a CTA of the main kernel.
@@ -63,9 +59,10 @@ struct DecodeFamily {
   // names the measurement or fact behind the preference.
   bool (*preferred)(const AttentionProblem& problem, ComputeCapability device);
   const char* source;
-  // Returns the rules in order of preference. The first tile that fits the device is used; a tile
-  // may be too large for every device.
-  std::vector<DecodeTileRule> (*tiles)(const AttentionProblem& problem);
+  // Returns the tiles among which the cost model chooses. Of nearly equal ones, and for splits of a
+  // fixed length, the first that fits the device is used, so the order must not depend on the batch
+  // and the lengths. A tile may be too large for every device.
+  std::vector<DecodeCandidate> (*tiles)(const AttentionProblem& problem);
   DecodeBlock (*block)(const AttentionProblem& problem, const DecodeTile& tile);
 };
 

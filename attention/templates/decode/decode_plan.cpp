@@ -5,6 +5,7 @@
 #include "rounding.hpp"
 #include "size_limits.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -16,47 +17,41 @@ struct Choice {
   DecodeSplits splits;
 };
 
-bool is_good_for(const DecodeTileRule& rule, const PlanRequest& request) {
-  const AttentionProblem& problem = request.problem;
-  // With splits of a fixed length the same tile must serve every batch.
-  if (request.options.split_tokens) return rule.tiles == 0;
-  const double tiles = static_cast<double>(divide_up(problem.group_size() * problem.q_len, rule.tile.q)) *
-                       problem.batch * problem.heads_kv / request.device.sm_count;
-  const double steps = static_cast<double>(divide_up(problem.kv_len, rule.tile.kv));
-  return tiles >= rule.tiles && tiles * steps >= rule.steps * rule.blocks;
+// Returns whether an earlier tile is at least as fast: it differs in the ring alone, which is no
+// shallower, and an SM holds as many of its CTAs.
+bool is_superseded(const FittingTile& tile, const std::vector<FittingTile>& earlier) {
+  return std::any_of(earlier.begin(), earlier.end(), [&](const FittingTile& other) {
+    return other.shape.q == tile.shape.q && other.shape.kv == tile.shape.kv &&
+           other.blocks_per_multiprocessor == tile.blocks_per_multiprocessor &&
+           other.shape.stages >= tile.shape.stages;
+  });
 }
 
-std::optional<FittingTile> tile_by_rule(const PlanRequest& request, const DecodeFamily& family) {
-  for (const DecodeTileRule& rule : family.tiles(request.problem)) {
-    if (!is_good_for(rule, request)) continue;
-    if (const auto tile = fitting_tile(request, family, rule.tile, rule.blocks)) return tile;
-  }
-  return std::nullopt;
-}
-
-// Returns the tile by rule and its best splits, or the fastest of `tiles` if they are given.
+// Returns the fastest of the tiles that fit, with its best splits. Of nearly equal ones, and for
+// splits of a fixed length, it is the first.
 std::optional<Choice> choose(const PlanRequest& request, const DecodeFamily& family,
-                             const std::optional<std::vector<DecodeTile>>& tiles,
+                             const std::vector<DecodeCandidate>& candidates,
                              const Callback<bool(const KernelSpec&)>& has_kernel) {
-  const auto splits_of = [&](const FittingTile& tile) {
-    const bool can_combine =
-        !has_kernel || has_kernel(combine_specification(family, request.problem, tile.shape));
-    return decode_splits(request, family, tile, can_combine);
-  };
-  if (!tiles) {
-    const std::optional<FittingTile> tile = tile_by_rule(request, family);
-    if (!tile) return std::nullopt;
-    return Choice{*tile, splits_of(*tile)};
-  }
   std::optional<Choice> best;
-  for (const DecodeTile& allowed : *tiles) {
-    const std::optional<FittingTile> tile = fitting_tile(request, family, allowed);
-    if (!tile) continue;
-    const Choice choice{*tile, splits_of(*tile)};
+  std::vector<FittingTile> weighed;
+  for (const DecodeCandidate& candidate : candidates) {
+    const auto tile = fitting_tile(request, family, candidate.tile, candidate.blocks);
+    if (!tile || is_superseded(*tile, weighed)) continue;
+    weighed.push_back(*tile);
+    const bool can_combine =
+        !has_kernel || has_kernel(combine_specification(family, request.problem, tile->shape));
+    const Choice choice{*tile, decode_splits(request, family, *tile, can_combine)};
     if (request.options.split_tokens) return choice;
-    if (!best || choice.splits.cost.time < best->splits.cost.time) best = choice;
+    if (!best || choice.splits.compared_time < (1 - kLeastGain) * best->splits.compared_time) best = choice;
   }
   return best;
+}
+
+std::vector<DecodeCandidate> candidates_of(const std::vector<DecodeTile>& tiles) {
+  std::vector<DecodeCandidate> candidates;
+  for (const DecodeTile& tile : tiles)
+    candidates.push_back({tile});
+  return candidates;
 }
 
 Result<void> check_limits(const PlanRequest& request) {
@@ -98,7 +93,8 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
                                const Callback<bool(const KernelSpec&)>& has_kernel) {
   CUBINET_TRY(check_limits(request));
   const AttentionProblem& problem = request.problem;
-  const auto choice = choose(request, family, tiles, has_kernel);
+  const auto choice =
+      choose(request, family, tiles ? candidates_of(*tiles) : family.tiles(problem), has_kernel);
   if (!choice) {
     return Error{ErrorCode::unsupported, "no tile " + std::string(tiles ? "that is allowed " : "") +
                                              "of head dims " + std::to_string(problem.head_dim_qk) + " and " +

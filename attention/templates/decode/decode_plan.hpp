@@ -41,10 +41,9 @@ struct DecodePlan {
 // The length of a split is a multiple of this, and so of the tokens of every tile.
 inline constexpr std::uint32_t kSplitTokensMultiple = 128;
 
-// Returns the plan with the fastest of `tiles` by the cost model, or with the first of equally fast
-// ones. `tiles` may be, for example, the tiles of existing kernels. Without `tiles` it uses the
-// tile that the family's rules choose. With splits of a fixed length it uses the first tile that
-// fits, because the cost depends on the batch.
+// Returns the plan with the fastest tile by the cost model, or with the first of nearly equal ones:
+// of `tiles`, for example those of existing kernels, or of all tiles of the family. With splits of
+// a fixed length it uses the first tile that fits, because the cost depends on the batch.
 //
 // Returns invalid_argument if the number or length of splits is out of range, if sizes exceed the
 // limits of the kernels or of CUDA, or if the workspace exceeds 2^62 bytes. Returns unsupported if

@@ -10,23 +10,24 @@ namespace cubinet {
 // The constants of a model of memory traffic. Rates are bytes per microsecond; times are
 // microseconds.
 struct TrafficCosts {
-  // The rates at which KV is read and multiplied, without competition for memory.
+  // The rates at which KV is read and multiplied, without competition for memory, and the time of a
+  // work item.
   struct Readers {
-    double multiprocessor;  // all four quarters of an SM
-    double warp;            // a warp that has a quarter to itself
+    double multiprocessor;  // rate of all four quarters of an SM
+    double warp;            // rate of a warp that has a quarter to itself
+    // The time of the start and end of a work item for each warp of its CTA. CTAs of an SM do not
+    // hide it from each other.
+    double item;
   };
   using OfTiles = std::array<Readers, 3>;  // tiles of up to 16 rows, of 32, of more
   using OfRows = std::array<Readers, 4>;   // tiles of up to 32 rows, of 48, of 64, of more
   double memory_rate_per_multiprocessor;   // while all SMs read
-  Readers wide;                            // 16-bit elements
-  // 8-bit elements, which are converted. Rows of up to 128 bytes, of up to 256 and of more.
+  // 16-bit and 8-bit elements. Rows of up to 128 elements, of up to 256 and of more.
+  std::array<OfTiles, 3> wide;
   std::array<OfTiles, 3> narrow;
-  // 8-bit elements that warpgroups multiply from registers. Rows of up to 128 bytes and of more.
+  // 8-bit elements that warpgroups multiply from registers. Rows of up to 128 elements and of more.
   std::array<OfRows, 2> from_registers;
-  double latency;  // the shortest time in which the bytes of a ring arrive
-  // The added share of the time if twice the best number of bytes is in flight, or more. For
-  // `narrow` only.
-  double crowding;
+  double latency;    // the shortest time in which the bytes of a ring arrive
   double imbalance;  // added share of the time if some SMs have one CTA and others two
   double start;
   double reduction;            // a second kernel, after the first has drained
@@ -34,17 +35,14 @@ struct TrafficCosts {
   // The time of the last CTA to finish a tile, for each of the tile's first partial results but
   // one.
   double reduction_inside;
-  double empty_block;  // to be scheduled, read a length and exit
-  // The time from one wave to the next, if no other CTA's stream hides an end and a start.
-  double turnover;
-  // The time between two work items of a CTA: the end of the first and the start of the second,
-  // which nothing hides. The second field is for kernels that multiply KV from registers.
-  double next_item;
-  std::array<double, 2> next_item_from_registers;  // rows of up to 128 and more bytes
+  double partial_rate;  // of the device, to write partial results and to read them
+  double empty_block;   // to be scheduled, read a length and exit
+  double turnover;      // the time from one wave to the next, if no other CTA hides it
+  double next_item;     // the time between two work items of a CTA
   const char* source;
 };
 
-// Returns the time of the work in microseconds.
-double traffic_time(const TrafficCosts& costs, const KernelWork& work);
+// Returns the parts of the time of the work in microseconds.
+CostTerms traffic_terms(const TrafficCosts& costs, const KernelWork& work);
 
 }  // namespace cubinet

@@ -35,9 +35,22 @@ struct KernelWork {
   double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
   double bytes = 0;                  // bytes of K and V that all CTAs read
   double largest_block_bytes = 0;
-  double work_items = 1;                   // tiles of which the busiest CTA computes a part
+  double work_items = 1;                   // the most tiles of which one CTA computes a part
+  double all_work_items = 1;               // the work items of all CTAs
+  double partial_bytes = 0;                // bytes of partial results that all CTAs write
   double ring_bytes = 0;                   // bytes that one CTA keeps in flight
   bool multiplies_from_registers = false;  // warpgroups multiply KV from registers
+};
+
+// The parts of an estimate, in its unit. All zero if the model has no parts.
+struct CostTerms {
+  double start = 0;     // of the kernel, and CTAs without work
+  double read = 0;      // KV is read and multiplied
+  double items = 0;     // work items start and end
+  double turnover = 0;  // a wave of CTAs follows another
+  double combine = 0;   // partial results are written, read and combined
+
+  double sum() const { return start + read + items + turnover + combine; }
 };
 
 // The estimated time of a kernel. Comparable between kernels of one implementation on one device;
@@ -45,6 +58,7 @@ struct KernelWork {
 struct KernelCost {
   double time = 0;
   bool in_microseconds = false;  // if false, the unit is the implementation's own
+  CostTerms terms = {};
 };
 
 // An estimate of the time of kernels on a device. Every choice between tiles and splits queries it.

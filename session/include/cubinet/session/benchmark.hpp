@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/cost_model.hpp>
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/base/callback.hpp>
 #include <cubinet/session.hpp>
@@ -59,7 +60,7 @@ struct BenchmarkAlternative {
   std::uint32_t splits = 0;          // KV splits of a sequence
   std::uint64_t blocks = 0;          // CTAs of the attention kernel
   bool combines_apart = false;       // if true, a second kernel combines the splits
-  double modelled = 0;               // the cost model's estimate, in the unit of the backend
+  KernelCost modelled = {};          // the cost model's estimate
   bool correct = false;              // as BenchmarkAccuracy::correct; a wrong one is not timed
   std::vector<double> seconds = {};  // of one run in each round
   double ratio = 0;                  // the time of the plan as a part of its time; 0: not timed
