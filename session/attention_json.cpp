@@ -93,7 +93,8 @@ nlohmann::json describe(const AttentionProblem& problem) {
           {"mask", to_string(problem.mask)},
           {"window", or_null(problem.window, kUnlimited)},
           {"sinks", problem.sinks},
-          {"append", problem.append.has_value()}};
+          {"append", problem.append.has_value()},
+          {"lengths_exclude_new", problem.append && problem.append->lengths_exclude_new}};
 }
 
 nlohmann::json describe(const AttentionPlan& plan) {

@@ -44,7 +44,6 @@
 #include <cubinet/kernel_templates/attention_append_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
-#include <cubinet/paged/sequence_length.cuh>
 #include <cubinet/parameters.cuh>
 #include <cubinet/pdl.cuh>
 
@@ -64,7 +63,7 @@ static_assert(attention_append_shared_bytes == 0, "the kernel uses no shared mem
 // A new token of a sequence.
 struct NewToken {
   int row;    // index in the tensors of new rows
-  int place;  // position in the sequence; negative if the sequence is too short
+  int place;  // position in the sequence; negative if it has no such token
   long long sequence;
   bool exists;
 
@@ -78,8 +77,10 @@ struct NewToken {
       row = first + token;
     }
     exists = token < count;
-    const int excluded = p.lengths_exclude_new != 0 ? count : 0;
-    place = paged::sequence_length(p.kv_lengths + entry, excluded, p.max_kv_length) - count + token;
+    // A length is not clamped here: a token behind the page table must not overwrite another one.
+    const long long given = load_global_constant_int(p.kv_lengths + entry);
+    const long long position = given - (p.lengths_exclude_new != 0 ? 0 : count) + token;
+    place = position >= 0 && position < p.max_kv_length ? static_cast<int>(position) : -1;
   }
 };
 

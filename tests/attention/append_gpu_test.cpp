@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -148,6 +149,26 @@ TEST_CASE("Nothing but an append serves prompts of thousands of tokens, with pag
   for (const bool exclude : {false, true}) {
     problem.append->lengths_exclude_new = exclude;
     gpu->check(problem, {3000, 2999, 0}, 5);
+  }
+}
+
+TEST_CASE("Tokens behind the page table overwrite no others") {
+  const auto gpu = AppendGpu::open();
+  if (!gpu) return;
+  for (const bool exclude : {false, true}) {
+    AttentionProblem problem = step_of_many(128, 64);
+    problem.batch = 3;
+    problem.append->lengths_exclude_new = exclude;
+    const AttentionInputs inputs = ok(make_attention_inputs(problem, {700, 640, 650}, 8));
+    const BoundAttention attention = gpu->bind(problem, std::nullopt);
+    const TensorBuffers buffers =
+        ok(TensorBuffers::create(gpu->device(), problem, inputs, attention.plan().workspace));
+    ok(buffers.set_kv_lengths({701, 1000, std::numeric_limits<std::int32_t>::max()}));
+    const Stream stream = ok(Stream::create(gpu->device()));
+    ok(attention.run(buffers.tensors(), stream.handle()));
+    ok(stream.synchronize());
+    CHECK(ok(buffers.appended())[1] == packed_elements(inputs.k, problem.data_type_k));
+    CHECK(ok(buffers.appended())[2] == packed_elements(inputs.v, problem.data_type_v));
   }
 }
 

@@ -2,6 +2,8 @@
 #include "bound_fixture.hpp"
 
 #include <cmath>
+#include <cstring>
+#include <vector>
 
 namespace cubinet {
 namespace {
@@ -86,6 +88,24 @@ TEST_CASE("lengths may change, but not their number") {
   const BoundSetting setting;
   CHECK(setting.buffers.set_kv_lengths({1, 2}));
   CHECK_FALSE(setting.buffers.set_kv_lengths({1, 2, 3}));
+}
+
+TEST_CASE("lengths on the device leave out the new tokens of each sequence if the append does") {
+  const BoundSetting setting;
+  AttentionProblem problem = generation(2, 3, 100, 4, 2, 64, 64);
+  problem.ragged_q = true;
+  problem.append.emplace();
+  AttentionInputs inputs = ok(make_attention_inputs(problem, {100, 7}, 1));
+  inputs.q_lengths = {2, 3};
+  for (const bool excludes : {false, true}) {
+    problem.append->lengths_exclude_new = excludes;
+    const TensorBuffers buffers =
+        ok(TensorBuffers::create(setting.device, problem, inputs, WorkspaceSizes{}));
+    std::vector<std::int32_t> lengths(2);
+    // The stub driver's addresses are those of the host.
+    std::memcpy(lengths.data(), reinterpret_cast<const void*>(buffers.tensors().kv_lengths.address), 8);
+    CHECK(lengths == (excludes ? std::vector{98, 4} : std::vector{100, 7}));
+  }
 }
 
 }  // namespace

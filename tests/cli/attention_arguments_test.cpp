@@ -114,7 +114,7 @@ TEST_CASE("every option reaches the problem") {
 }
 
 TEST_CASE("how rows are rotated is said of an append alone") {
-  for (const char* option : {"--rope interleaved", "--rope-dim 64"}) {
+  for (const char* option : {"--rope interleaved", "--rope-dim 64", "--lengths-exclude-new"}) {
     AttentionArguments arguments;
     CLI::App app;
     add_attention_arguments(app, arguments);
@@ -135,16 +135,18 @@ TEST_CASE("an append is of rows as Q, or of bf16 where Q has eight bits, rotated
   CHECK(problem->append->data_type == DataType::fp16);
   CHECK(problem->append->rope_dim == 128);
   CHECK_FALSE(problem->append->interleaved);
+  CHECK_FALSE(problem->append->lengths_exclude_new);
   app.parse("--kv-len 4096 --heads-q 32 --dtype-q e4m3 --append --rope interleaved --rope-dim 64");
   problem = attention_problem_of(arguments);
   REQUIRE(problem);
   CHECK(problem->append->data_type == DataType::bf16);
   CHECK(problem->append->rope_dim == 64);
   CHECK(problem->append->interleaved);
-  app.parse("--kv-len 4096 --heads-q 32 --append --rope none");
+  app.parse("--kv-len 4096 --heads-q 32 --append --rope none --lengths-exclude-new");
   problem = attention_problem_of(arguments);
   REQUIRE(problem);
   CHECK(problem->append->rope_dim == 0);
+  CHECK(problem->append->lengths_exclude_new);
 }
 
 TEST_CASE("a page size of zero is contiguous KV") {

@@ -169,6 +169,21 @@ def test_a_missing_tensor_is_refused_by_name(stub, attention, workspace, name):
     assert stub.launches() == []
 
 
+def test_each_flag_of_an_append_reaches_the_kernels(stub, runtime):
+    kv_lengths_exclude_new = {"attention_append": 320, "attention_decode": 280}  # offsets in their parameters
+    rows = {name: Tensor((3, 1, 8, 128), address=at << 32) for name, at in (("new_k", 20), ("new_v", 21))}
+    for excludes in (False, True):
+        problem = dataclasses.replace(PROBLEM, append=True, lengths_exclude_new=excludes)
+        with runtime.attention(problem) as attention, attention.workspace() as workspace:
+            attention.run(**tensors(problem), **rows, workspace=workspace)
+        seen = {each.kernel.decode(): each.values() for each in stub.launches()}  # the last of each kernel
+        for kernel, offset in kv_lengths_exclude_new.items():
+            assert int.from_bytes(seen[kernel][offset : offset + 4], "little") == excludes
+    for flag in ("rope_interleaved", "positions", "lengths_exclude_new"):
+        with pytest.raises(cubinet.InvalidArgument, match="an append"):
+            runtime.attention(dataclasses.replace(PROBLEM, **{flag: True}))
+
+
 def test_unknown_keywords_and_positions_are_type_errors(attention, workspace):
     with pytest.raises(TypeError, match="unexpected keyword argument 'qq'"):
         attention.run(**tensors(), qq=1)

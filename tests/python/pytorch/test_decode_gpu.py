@@ -22,6 +22,16 @@ def test_decode_over_pages_equals_float32(page, dtype):
         close(lse[row], sums)
 
 
+def test_a_full_cache_keeps_its_tokens():
+    cache, q = PagedCache(64), randn(len(LENGTHS), 1, HEADS_Q, DIM)
+    k, v = (randn(len(LENGTHS), 1, HEADS_KV, DIM) for _ in range(2))
+    cache.table.copy_(torch.arange(cache.table.numel(), device="cuda").view_as(cache.table))
+    before, full = cache.k.clone(), cache.width * cache.page
+    flash_attn_with_kvcache(q, cache.k, cache.v, k, v, cache_seqlens=int32(full, full + 9, 2**31 - 1),
+                            block_table=cache.table, causal=True)
+    assert torch.equal(cache.k, before)
+
+
 @pytest.mark.parametrize("q_len", [1, 3])
 def test_new_tokens_are_appended_behind_lengths_without_them(q_len):
     cache = PagedCache(256)

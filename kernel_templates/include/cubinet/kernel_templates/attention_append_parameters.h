@@ -47,7 +47,7 @@ struct AttentionAppendParameters {
   long long v_table_offset;  // entries from a sequence's page of K to its page of V; 0: the same entries
 
   int q_len;            // if q_offsets: the maximum of a sequence
-  int max_kv_length;    // longer lengths are clamped to it
+  int max_kv_length;    // tokens at this position and later are not written
   int page_shift;       // log2 of the tokens of a page
   int rope_dim;         // the first columns, which are rotated; a multiple of 16
   int table_positions;  // larger positions are clamped to the last one
