@@ -17,7 +17,7 @@ from cubinet.pytorch.settings import count_decode
 
 # The keywords of a run by the names that FlashAttention gives its arguments. A name comes before
 # those that it is part of.
-flash_names = {
+_names = {
     "k": "k_cache",
     "v": "v_cache",
     "o": "out",
@@ -84,6 +84,8 @@ def with_cache(
         lengths = torch.full((q.shape[0],), full if lengths is None else lengths, dtype=torch.int32, device=q.device)
     cos_sin = rotated = None
     if rotary_cos is not None:
+        if given.rotary_sin is None:
+            raise InvalidArgument("'rotary_sin' is missing, and 'rotary_cos' is given", "pass both or none")
         cos_sin = torch.cat((rotary_cos, given.rotary_sin), dim=-1).float()
         rotated = torch.empty_like(q)
     sinks = given.s_aux
@@ -99,7 +101,7 @@ def with_cache(
             scratch=buffers.scratch, counters=buffers.counters,
         )
     except InvalidArgument as error:
-        raise renamed(error, flash_names) from None
+        raise renamed(error, _names) from None
     count_decode()
     return out, None if lse is None else lse.transpose(1, 2)
 
@@ -127,9 +129,8 @@ def _plan_with_cache(
         raise InvalidArgument("'cache_seqlens' is missing, and 'k' has new tokens", "pass the lengths without them")
     if given.rotary_cos is None and given.rotary_sin is not None:
         raise InvalidArgument("'rotary_cos' is missing, and 'rotary_sin' is given", "pass both or none")
-    if given.rotary_cos is not None and (given.rotary_sin is None or given.k is None):
-        raise InvalidArgument(f"'{'rotary_sin' if given.k is not None else 'k'}' is missing, and 'rotary_cos' is given",
-                              "pass the new tokens and both tables")
+    if given.rotary_cos is not None and given.k is None:
+        raise InvalidArgument("'k' is missing, and 'rotary_cos' is given", "pass the new tokens")
     if given.rotary_cos is not None:
         check_rank("rotary_cos", given.rotary_cos, "positions, rotary_dim / 2")
         if q.shape[1] > 1 and not options.causal:
@@ -143,17 +144,6 @@ def _plan_with_cache(
         members |= {"append": True, "lengths_exclude_new": True, "append_type": type_name("k", given.k)}
     if given.rotary_cos is not None:
         members |= {"rope_dim": 2 * given.rotary_cos.shape[1], "rope_interleaved": options.rotary_interleaved}
-    return make_flash_plan(key, "flash_attn_with_kvcache", q, k_cache, v_cache, table, options, members, device)
-
-
-def make_flash_plan(
-    key: Any, function: str, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, table: torch.Tensor,
-    options: Options, members: dict[str, Any], device: int,
-) -> Plan:
-    """Plans a call of a function of FlashAttention, whose caches are [pages, page_size, heads_kv, head_dim].
-
-    `members` are the members of the problem that these arguments do not tell.
-    """
     for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
         check_rank(name, cache, "pages, page_size, heads_kv, head_dim")
     check_rank("block_table", table, "batch, pages")
@@ -176,4 +166,4 @@ def make_flash_plan(
         "lse": options.return_lse,
     }
     shapes = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "block_table": table}
-    return make_plan(key, function, members, device, shapes, splits=options.num_splits)
+    return make_plan(key, "flash_attn_with_kvcache", members, device, shapes, splits=options.num_splits)

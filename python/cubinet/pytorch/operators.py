@@ -6,6 +6,8 @@ The eager functions do not use them, because PyTorch's dispatcher takes longer t
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from cubinet.pytorch import decode, ragged
@@ -31,7 +33,10 @@ _library.define(
 )
 
 
-def _options_of(softmax_scale, causal, window_left, window_right, softcap, rotary_interleaved, num_splits, return_lse):
+def _options_of(
+    softmax_scale: float | None, causal: bool, window_left: int, window_right: int, softcap: float,
+    rotary_interleaved: bool, num_splits: int, return_lse: bool,
+) -> Options:
     return Options(softmax_scale, causal, (window_left, window_right), softcap, rotary_interleaved, num_splits, return_lse)
 
 
@@ -40,28 +45,28 @@ def _results(out: torch.Tensor, lse: torch.Tensor | None) -> tuple[torch.Tensor,
     return out, out.new_empty(0, dtype=torch.float32) if lse is None else lse.contiguous()
 
 
-def _decode(q, k_cache, v_cache, cache_seqlens, cache_batch_idx, block_table, s_aux, *options):
+def _decode(
+    q: Any, k_cache: Any, v_cache: Any, cache_seqlens: Any, cache_batch_idx: Any, block_table: Any, s_aux: Any, *options: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
     given = Tensors(cache_seqlens=cache_seqlens, cache_batch_idx=cache_batch_idx, block_table=block_table, s_aux=s_aux)
     return _results(*decode.with_cache(q, k_cache, v_cache, given, _options_of(*options)))
 
 
-def _append_decode(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, cache_seqlens, cache_batch_idx, block_table,
-                   s_aux, *options):
-    given = Tensors(k, v, rotary_cos, rotary_sin, cache_seqlens, cache_batch_idx, block_table, s_aux)
+def _append_decode(q: Any, k_cache: Any, v_cache: Any, *values: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    given, options = Tensors(*values[:8]), values[8:]
     return _results(*decode.with_cache(q, k_cache, v_cache, given, _options_of(*options)))
 
 
-def _ragged_decode(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, *options):
-    return _results(*ragged.with_page_table(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, None,
-                                            _options_of(*options)))
+def _ragged_decode(*values: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return _results(*ragged.with_page_table(*values[:8], None, _options_of(*values[8:])))
 
 
-def _fake_decode(q, *arguments):
+def _fake_decode(q: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     lse = (q.shape[0], q.shape[2], q.shape[1]) if arguments[-1] else (0,)
     return torch.empty_like(q), q.new_empty(lse, dtype=torch.float32)
 
 
-def _fake_ragged(q, *arguments):
+def _fake_ragged(q: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     lse = (q.shape[1], q.shape[0]) if arguments[-1] else (0,)
     return torch.empty_like(q), q.new_empty(lse, dtype=torch.float32)
 
@@ -91,7 +96,10 @@ def with_cache(
     return _into(given.out, out), lse
 
 
-def with_page_table(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, out, options):
+def with_page_table(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
+    max_seqlen_q: int, block_table: torch.Tensor, s_aux: torch.Tensor | None, out: torch.Tensor | None, options: Options,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Calls the operator that does what ragged.with_page_table() does."""
     left, right = options.window_size
     given, lse = torch.ops.cubinet.ragged_decode(

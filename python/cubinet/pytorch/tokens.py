@@ -24,11 +24,12 @@ class Options(NamedTuple):
     """Query tokens of each sequence; with offsets the most of one."""
     kv_order: str = "hnd"
     scales: tuple[float, float] | None = None
-    """The factors of Q K^T and of O. None: each is one fp32 on the device."""
+    """The factors of Q K^T (0: 1 / sqrt(head_dim)) and of O. None: each is one fp32 on the device."""
     window: int = 0
     """The most KV tokens that a row sees; 0: all."""
     soft_cap: float = 0.0
     starts_early: bool = False
+    mask: str = "causal"
 
 
 class Tensors(NamedTuple):
@@ -83,6 +84,7 @@ def find_or_plan(
         "type_o": type_name(names["o"], given.out),
         "page_size": page_size,
         "kv_order": options.kv_order,
+        "mask": options.mask,
         "window": options.window,
         "soft_cap": options.soft_cap,
         "lse": given.lse is not None,

@@ -11,7 +11,7 @@ from cubinet.pytorch.settings import check_fallback, count_fallback
 try:
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 except ImportError:  # PyTorch before 2.11
-    varlen_attn = None
+    varlen_attn = None  # type: ignore[assignment]
 
 
 def attend(
