@@ -48,14 +48,19 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
 
 // Returns tiles of four slices and of one, of 32 rows also of two. Few CTAs of many warps are for
 // long tiles, many of few warps for short ones, whose start and end cost time for each warp. The
-// model estimates that two slices of 16 rows would save 1 %.
+// model estimates that two slices of 16 rows would save 1 % more.
 inline std::vector<DecodeCandidate> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
   // Two warps that share a slice wait for each other; a third stage hides that.
   const std::uint32_t stages = q / rows_of_warp(problem, q) > 1 ? 3 : 2;
   const std::uint32_t slice = slice_of(problem, q);
+  // A warp that needs another page number for each of its slices waits for it, unless another warp
+  // of its CTA has work meanwhile: with one warp, 128 sequences of 500 tokens took 1.10 times as
+  // long on an H100 (bench/peers/vllm_attention.py). Rows of 128 bytes gain from one warp all the
+  // same (sample-101-1 of bench/results/sample_alternatives.json).
+  const bool waits_for_pages = problem.tokens_per_page <= slice && kv_row_bytes(problem) > 128;
   std::vector<DecodeCandidate> candidates = {{DecodeTile{q, 4 * slice, stages}}};
-  if (q > kTileRows) candidates.push_back({DecodeTile{q, 2 * slice, stages}});
-  candidates.push_back({DecodeTile{q, slice, stages}});
+  if (q > kTileRows || waits_for_pages) candidates.push_back({DecodeTile{q, 2 * slice, stages}});
+  if (!waits_for_pages) candidates.push_back({DecodeTile{q, slice, stages}});
   return candidates;
 }
 
