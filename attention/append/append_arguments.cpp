@@ -84,7 +84,7 @@ AppendArguments::AppendArguments(const AttentionProblem& problem)
   p.v_table_offset = problem.separate_page_tables ? pages : 0;
   p.q_len = static_cast<int>(problem.q_len);
   p.max_kv_length = static_cast<int>(problem.kv_len);
-  p.lengths_exclude_new = append.lengths_exclude_new ? 1 : 0;
+  p.lengths_exclude_new = append.lengths_exclude_new ? -1 : 0;
   p.page_shift = std::countr_zero(problem.tokens_per_page);
   p.rope_dim = static_cast<int>(append.rope_dim);
   p.heads_q = problem.appends_q() ? static_cast<int>(problem.heads_q) : 0;

@@ -90,7 +90,7 @@ TEST_CASE("what an append does not read has no address, and Q that stays as it i
   CHECK(with.positions == 0xa00);
   CHECK(with.q_scale_address == 0xc00);
   CHECK(with.v_scale_address == 0xe00);
-  CHECK(with.lengths_exclude_new == 1);
+  CHECK(with.lengths_exclude_new == -1);
   problem.append->rope_dim = 0;
   CHECK(append_written(problem, all_given()).heads_q == 0);
   CHECK(append_written(problem, all_given()).cos_sin == 0);

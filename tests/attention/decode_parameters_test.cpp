@@ -42,7 +42,7 @@ TEST_CASE("Lengths without the new tokens are marked, with an append alone") {
   problem.append.emplace();
   CHECK(plan(problem).parameters.lengths_exclude_new == 0);
   problem.append->lengths_exclude_new = true;
-  CHECK(plan(problem).parameters.lengths_exclude_new == 1);
+  CHECK(plan(problem).parameters.lengths_exclude_new == -1);
 }
 
 TEST_CASE("The output scale is handed on") {

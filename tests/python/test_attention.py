@@ -178,7 +178,7 @@ def test_each_flag_of_an_append_reaches_the_kernels(stub, runtime):
             attention.run(**tensors(problem), **rows, workspace=workspace)
         seen = {each.kernel.decode(): each.values() for each in stub.launches()}  # the last of each kernel
         for kernel, offset in kv_lengths_exclude_new.items():
-            assert int.from_bytes(seen[kernel][offset : offset + 4], "little") == excludes
+            assert int.from_bytes(seen[kernel][offset : offset + 4], "little", signed=True) == -excludes
     for flag in ("rope_interleaved", "positions", "lengths_exclude_new"):
         with pytest.raises(cubinet.InvalidArgument, match="an append"):
             runtime.attention(dataclasses.replace(PROBLEM, **{flag: True}))

@@ -62,7 +62,7 @@ Result<AttentionDecodeParameters> decode_parameters(const AttentionProblem& prob
   p.mask_words = static_cast<int>(problem.mask_words());
   p.soft_cap = static_cast<float>(problem.soft_cap.value_or(0));
   p.max_kv_length = static_cast<int>(problem.kv_len);
-  p.lengths_exclude_new = problem.append && problem.append->lengths_exclude_new ? 1 : 0;
+  p.lengths_exclude_new = problem.append && problem.append->lengths_exclude_new ? -1 : 0;
   p.softmax_scale_log2 = static_cast<float>(problem.scale() * std::numbers::log2e);
   p.output_scale = static_cast<float>(problem.output_scale);
   CUBINET_TRY_ASSIGN(p.heads_kv, make_fast_divisor(problem.heads_kv));

@@ -7,7 +7,6 @@
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
 #include <cubinet/paged/page_table.cuh>
-#include <cubinet/paged/sequence_length.cuh>
 
 namespace cubinet::attention {
 
@@ -23,12 +22,14 @@ struct Sequence {
   __device__ Sequence(const AttentionDecodeParameters& p, int batch)
       : index(batch), q_first(batch * p.q_len), q_len(p.q_len) {
     const auto offset = 4ull * static_cast<unsigned>(batch);
+    const int given = load_global_constant_int(p.kv_lengths + offset);
     if (p.q_offsets != 0) {
       q_first = load_global_constant_int(p.q_offsets + offset);
       q_len = minimum(load_global_constant_int(p.q_offsets + offset + 4) - q_first, p.q_len);
     }
-    const int excluded = p.lengths_exclude_new != 0 ? q_len : 0;
-    length = paged::sequence_length(p.kv_lengths + offset, excluded, p.max_kv_length);
+    // A length of -q_len or below counts as no tokens, so that a caller can pad a batch with it.
+    length = minimum(given, p.max_kv_length) + (q_len & p.lengths_exclude_new);
+    length = minimum(maximum(length, 0), p.max_kv_length);
   }
 
   // Returns the index of the first element of the sequence in Q or O.

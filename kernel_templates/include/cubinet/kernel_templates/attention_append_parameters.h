@@ -58,7 +58,7 @@ struct AttentionAppendParameters {
   float q_scale;  // e4m3 rows are divided by it before they are stored
   float k_scale;
   float v_scale;
-  int lengths_exclude_new;  // 1: the lengths do not include the new tokens
+  int lengths_exclude_new;  // -1: the lengths do not include the new tokens; else 0
   int reserved;             // 0
 
   FastDivisor row_threads;  // max(k_columns, v_columns) / 16

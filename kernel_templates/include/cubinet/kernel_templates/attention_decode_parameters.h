@@ -62,7 +62,7 @@ struct AttentionDecodeParameters {
   float soft_cap;           // > 0; read if soft_cap
   int mask_words;           // of a query token
   int v_page_table_offset;  // from a sequence's K entries to its V entries; read if separate_page_tables
-  int lengths_exclude_new;  // 1: a sequence has as many more tokens as it has query tokens
+  int lengths_exclude_new;  // -1: a sequence has as many more tokens as it has query tokens; else 0
   int reserved;             // 0
 
   FastDivisor heads_kv;
