@@ -11,7 +11,7 @@ from typing import Any
 
 from cubinet import _core, hf_kernel
 from cubinet.configuration import PathLike, command_variables
-from cubinet.errors import Corruption, InternalError, error_by_name
+from cubinet.errors import Corruption, InternalError, NotFound, error_by_name
 
 
 def main() -> int:
@@ -73,12 +73,11 @@ def kernels_of(place: PathLike, environment: Mapping[str, str] | None = None) ->
 
 def remove_kernel(home: PathLike, name: str, environment: Mapping[str, str] | None = None) -> bool:
     """Removes a kernel's builds from a home. Returns whether there were some. `name` is a key or a name."""
-    words = ["registry", "remove", name, "--home", home, "--json"]
-    status, output = _core.command([os.fsencode(word) for word in words], command_variables(environment), True)
-    if status > 1:
-        error = json.loads(output)["error"]
-        raise error_by_name(error["code"], error["message"], error.get("remedy", ""), error.get("detail", ""))
-    return bool(status == 0)
+    try:
+        _report_of(["registry", "remove", name, "--home", home], environment)
+    except NotFound:
+        return False
+    return True
 
 
 def _report_of(words: list[PathLike], environment: Mapping[str, str] | None) -> dict[str, Any]:

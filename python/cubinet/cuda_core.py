@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from cuda.core import ObjectCode
 from cuda.core.utils import ProgramCacheResource
@@ -41,7 +42,8 @@ class ProgramCache(ProgramCacheResource):
     than `wait_seconds`.
 
     Values are cubins and PTX, which is returned without a final zero. Others, such as LTO-IR, raise
-    InvalidArgument when they are stored. A damaged entry is a miss. Thread-safe; may be used in a forked child if it was created there.
+    InvalidArgument when they are stored. A damaged entry is a miss. Thread-safe; may be used in a
+    forked child if it was created there.
     """
 
     def __init__(self, home: PathLike, wait_seconds: float = 120.0) -> None:
@@ -80,19 +82,19 @@ class ProgramCache(ProgramCacheResource):
             raise KeyError(key)
 
     def __len__(self) -> int:
-        return len(self._names())
+        return len({each["template"] for each in self._entries(_prefix)})
 
     def clear(self) -> None:
         """Removes every program that a ProgramCache stored in the home, and no other kernel."""
-        for name in self._names():
-            self._remove(name)
+        self._remove(_prefix)
 
     def close(self) -> None:
         self._locks.release_all()
         self._runtime.close()
 
-    def _names(self) -> set[str]:
-        return {each["template"] for each in kernels_of(self._home) if each["template"].startswith(_prefix)}
+    def _entries(self, beginning: str) -> list[dict[str, Any]]:
+        """Returns the entries of programs whose names begin so. Names are equally long."""
+        return [each for each in kernels_of(self._home) if each["template"].startswith(beginning)]
 
     def _find(self, name: str) -> bytes | None:
         """Returns the program that is stored under a name, or None if there is none or it is damaged."""
@@ -102,9 +104,9 @@ class ProgramCache(ProgramCacheResource):
             # InvalidArgument: two processes stored different programs, of which neither is better.
             return None
 
-    def _remove(self, name: str) -> bool:
-        """Removes all programs that are stored under a name. Returns whether there were some."""
-        keys = {each["key"] for each in kernels_of(self._home) if each["template"] == name}
+    def _remove(self, beginning: str) -> bool:
+        """Removes the programs whose names begin so. Returns whether there were some."""
+        keys = {each["key"] for each in self._entries(beginning)}
         return any([remove_kernel(self._home, key) for key in keys])
 
 

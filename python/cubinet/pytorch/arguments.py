@@ -18,6 +18,11 @@ def device_of(name: str, tensor: torch.Tensor) -> int:
     return device
 
 
+def in_fp32(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """Returns the tensor itself if it has fp32 elements, otherwise a converted copy. None stays None."""
+    return tensor if tensor is None or tensor.dtype == torch.float32 else tensor.float()
+
+
 def refuse_gradients(**tensors: torch.Tensor | None) -> None:
     """Raises Unsupported if a gradient is recorded for one of the tensors."""
     if not torch.is_grad_enabled():

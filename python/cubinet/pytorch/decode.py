@@ -9,7 +9,7 @@ import torch
 
 from cubinet.attention import AttentionProblem
 from cubinet.errors import Error, InvalidArgument, Unsupported
-from cubinet.pytorch.arguments import check_rank, device_of, mask_of
+from cubinet.pytorch.arguments import check_rank, device_of, in_fp32, mask_of
 from cubinet.pytorch.dense_cache import pages_of
 from cubinet.pytorch.plans import Plan, find_plan, make_plan, renamed, type_name
 from cubinet.pytorch.scratch import current_device, current_stream, scratch_of_stream
@@ -88,16 +88,13 @@ def with_cache(
             raise InvalidArgument("'rotary_sin' is missing, and 'rotary_cos' is given", "pass both or none")
         cos_sin = torch.cat((rotary_cos, given.rotary_sin), dim=-1).float()
         rotated = torch.empty_like(q)
-    sinks = given.s_aux
-    if sinks is not None and sinks.dtype != torch.float32:
-        sinks = sinks.float()
     out = torch.empty_like(q) if given.out is None else given.out
     lse = q.new_empty(q.shape[:3], dtype=torch.float32) if options.return_lse else None
     buffers = scratch_of_stream(device, stream, plan.scratch_bytes, plan.counter_bytes)
     try:
         plan.attention.run(
             q=q if rotated is None else rotated, k=k_cache, v=v_cache, o=out, page_table=table, kv_lengths=lengths,
-            lse=lse, sinks=sinks, new_q=None if rotated is None else q, new_k=k, new_v=given.v, cos_sin=cos_sin,
+            lse=lse, sinks=in_fp32(given.s_aux), new_q=None if rotated is None else q, new_k=k, new_v=given.v, cos_sin=cos_sin,
             scratch=buffers.scratch, counters=buffers.counters,
         )
     except InvalidArgument as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from cubinet.pytorch import decode, tokens
-from cubinet.pytorch.arguments import check_rank, device_of, mask_of
+from cubinet.pytorch.arguments import check_rank, device_of, in_fp32, mask_of
 from cubinet.pytorch.scratch import current_device
 
 _names = {
@@ -53,7 +53,7 @@ def with_page_table(
         lengths=torch.diff(cu_seqlens_k),
         offsets=cu_seqlens_q,
         lse=q.new_empty(q.shape[:2], dtype=torch.float32) if options.return_lse else None,
-        sinks=s_aux if s_aux is None or s_aux.dtype == torch.float32 else s_aux.float(),
+        sinks=in_fp32(s_aux),
     )
     plan = tokens.find_or_plan("flash_attn_varlen_func", _names, q, k, v, given, chosen, device)
     tokens.run(plan, _names, q, k, v, given, device)
