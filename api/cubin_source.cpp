@@ -83,7 +83,8 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
     }
   }
   if (policy_ == CompilePolicy::never)
-    return Error{ErrorCode::not_found, kernel.spec().to_string() + " is in no cache"};
+    return Error{ErrorCode::not_found,
+                 kernel.spec().to_string() + " is in no store, and compiling is forbidden"};
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(CompileOutput output,
                      compiler->compile(kernel.request()->for_target(target.target, target.kind)));

@@ -24,6 +24,13 @@ Result<bool> choice_of(std::string_view name, std::string_view value, std::strin
   return wrong_value(name, value, fmt::format("\"{}\" or \"{}\"", yes, no));
 }
 
+// A home that the caller names is required. One that the environment names by default is not.
+Result<void> set_home(SessionOptions& options, std::string value) {
+  options.home = std::move(value);
+  options.home_required = true;
+  return {};
+}
+
 Result<void> set_home_access(SessionOptions& options, std::string value) {
   CUBINET_TRY_ASSIGN(const bool writes, choice_of("home_access", value, "read_write", "read_only"));
   options.home_access = writes ? HomeOptions::Access::read_write : HomeOptions::Access::read_only;
@@ -45,8 +52,7 @@ Result<void> add_mirror(SessionOptions& options, std::string value) {
 }
 
 Result<void> set_compile(SessionOptions& options, std::string value) {
-  CUBINET_TRY_ASSIGN(const bool compiles, choice_of("compile", value, "on_miss", "never"));
-  options.compile = compiles ? CompilePolicy::on_miss : CompilePolicy::never;
+  CUBINET_TRY_ASSIGN(options.compile, parse_compile_policy("compile", value));
   return {};
 }
 
@@ -87,7 +93,7 @@ Result<void> keep(SessionOptions& options, std::string value) {
 }
 
 constexpr Option kOptions[] = {
-    {"home", keep<&SessionOptions::home>},
+    {"home", set_home},
     {"home_access", set_home_access},
     {"home_required", set_home_required},
     {"site_home", keep<&SessionOptions::site_homes>},
@@ -199,7 +205,8 @@ cubinet_status cubinet_config_from_environment(uint32_t abi_version, const char*
                                                cubinet_config** config, cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(variables, "variables"));
-    return create(abi_version, session_options_from(EnvironmentVariables(variables)), config);
+    CUBINET_TRY_ASSIGN(SessionOptions options, session_options_from(EnvironmentVariables(variables)));
+    return create(abi_version, std::move(options), config);
   });
 }
 

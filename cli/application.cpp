@@ -285,6 +285,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   console.set_format(line->options.json ? OutputFormat::json : OutputFormat::text);
   console.set_verbosity(line->options.verbosity);
   if (!line->chosen) return context.fail(missing_verb_error(line->root));
+  if (const auto usable = context.check_environment(); !usable) return context.fail(usable.error());
   if (const auto usable = check_nvrtc(line->options.nvrtc); !usable) return context.fail(usable.error());
   const Result<ExitStatus> status = line->chosen(context);
   return status ? *status : context.fail(status.error());

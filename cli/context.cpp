@@ -30,6 +30,11 @@ std::string absolute_or_given(const std::string& path) {
 
 }  // namespace
 
+Result<void> Context::check_environment() const {
+  if (!environment_options_) return environment_options_.error();
+  return {};
+}
+
 Result<fs::path> Context::home() const {
   if (!options_.home.empty()) return absolute(options_.home);
   const EnvironmentHome named = home_from(environment_);
@@ -43,10 +48,9 @@ std::string Context::home_origin() const {
 }
 
 SessionOptions Context::session_options() const {
-  SessionOptions options = session_options_from(environment_);
+  SessionOptions options = environment_options_ ? *environment_options_ : SessionOptions();
   const auto folder = home();
   options.home = folder ? folder->string() : std::string();
-  options.home_required = false;
   if (!options_.site_homes.empty()) options.site_homes = options_.site_homes;
   for (std::string& site_home : options.site_homes)
     site_home = absolute_or_given(site_home);

@@ -41,6 +41,9 @@ class Context {
   Context(const EnvironmentVariables& environment, const GlobalOptions& options, Console& console)
       : environment_(environment), options_(options), console_(console) {}
 
+  // Returns invalid_argument if a variable has a value that it does not take.
+  Result<void> check_environment() const;
+
   Console& console() const { return console_; }
   const EnvironmentVariables& environment() const { return environment_; }
   const std::shared_ptr<FileSystem>& files() const { return files_; }
@@ -105,6 +108,7 @@ class Context {
   const GlobalOptions& options_;
   Console& console_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
+  Result<SessionOptions> environment_options_ = session_options_from(environment_);
 };
 
 }  // namespace cubinet::cli

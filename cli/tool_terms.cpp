@@ -84,6 +84,7 @@ constexpr Term kTerms[] = {
     {"ServerAccess::user", "--user"},
     {"SessionOptions::builtin_bundle", "CUBINET_BUILTIN_BUNDLE"},
     {"SessionOptions::bundles", "--bundle"},
+    {"SessionOptions::compile", "CUBINET_COMPILE"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
     {"SessionOptions::site_homes", "--site-home or CUBINET_SITE_HOMES"},
     {"SourceProgram::globals", "--global"},

@@ -55,8 +55,11 @@ class ProgramTemplate final : public KernelTemplate {
   }
   Result<std::vector<EntryPoint>> entry_points(const KernelSpec&) const override {
     std::vector<EntryPoint> entries;
-    for (const std::string& kernel : program_.kernels)
-      entries.emplace_back().name = kernel;
+    for (const std::string& kernel : program_.kernels) {
+      EntryPoint& entry = entries.emplace_back();
+      entry.name = kernel;
+      entry.programmatic_launch = true;
+    }
     return entries;
   }
   std::vector<KernelInterface> interfaces() const override {

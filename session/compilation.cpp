@@ -17,6 +17,10 @@ CompileRequest request_for(const KernelToCompile& kernel) {
 Result<std::vector<Result<CompiledKernel>>> compile_directly(const SessionOptions& session,
                                                              const std::vector<KernelToCompile>& kernels,
                                                              unsigned jobs) {
+  if (session.compile == CompilePolicy::never) {
+    return Error{ErrorCode::unavailable, "`SessionOptions::compile` forbids compiling",
+                 "allow it, or look the kernels up in a store"};
+  }
   CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(compiler_search(session)));
   std::vector<Result<CompiledKernel>> compiled(kernels.size(), CompiledKernel());
   parallel_for(kernels.size(), jobs, [&](std::size_t index) {

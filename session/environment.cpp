@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/session/environment.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace cubinet {
@@ -72,9 +74,20 @@ EnvironmentHome home_from(const EnvironmentVariables& environment) {
   return {};
 }
 
-SessionOptions session_options_from(const EnvironmentVariables& environment) {
+Result<CompilePolicy> parse_compile_policy(std::string_view name, std::string_view text) {
+  if (text == "on_miss") return CompilePolicy::on_miss;
+  if (text == "never") return CompilePolicy::never;
+  return Error{ErrorCode::invalid_argument, fmt::format("`{}` has the value '{}'", name, text),
+               "set it to \"on_miss\" or \"never\""};
+}
+
+Result<SessionOptions> session_options_from(const EnvironmentVariables& environment) {
   SessionOptions options;
   options.home = home_from(environment).folder;
+  options.home_required = false;
+  if (const auto compile = environment.find("CUBINET_COMPILE")) {
+    CUBINET_TRY_ASSIGN(options.compile, parse_compile_policy("CUBINET_COMPILE", *compile));
+  }
   for_each_folder(environment.find("CUBINET_SITE_HOMES").value_or(""),
                   [&](std::string folder) { options.site_homes.push_back(std::move(folder)); });
   options.builtin_bundle = environment.find("CUBINET_BUILTIN_BUNDLE").value_or("");

@@ -57,6 +57,7 @@ void add_entry(CubinRecord& record, const std::string& symbol, std::uint32_t arg
   entry.name = symbol;
   entry.symbol = symbol;
   entry.parameter_bytes = argument_bytes;
+  entry.programmatic_launch = true;
 }
 
 // Sets target, kind and entry points from machine code. If the file does not state the target's

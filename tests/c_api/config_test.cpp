@@ -61,6 +61,23 @@ TEST_CASE("each option reaches the options of the session, and lists keep their 
   CHECK(set_options.driver_library == "/libcuda.so");
 }
 
+TEST_CASE("a home that is set is required, and one of the environment is not") {
+  const char* const variables[] = {"CUBINET_HOME=/h", "CUBINET_COMPILE=never", nullptr};
+  cubinet_config* made = nullptr;
+  REQUIRE(cubinet_config_from_environment(CUBINET_ABI_VERSION, variables, &made, nullptr) == CUBINET_OK);
+  const CConfig config(made);
+  CHECK(config->options.home == "/h");
+  CHECK_FALSE(config->options.home_required);
+  CHECK(config->options.compile == CompilePolicy::never);
+  set(config, "home", "/g");
+  CHECK(config->options.home_required);
+  const char* const wrong[] = {"CUBINET_COMPILE=no", nullptr};
+  Failure failure;
+  CHECK(cubinet_config_from_environment(CUBINET_ABI_VERSION, wrong, &made, failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+  CHECK(failure.message() == "`CUBINET_COMPILE` has the value 'no'");
+}
+
 TEST_CASE("an unknown option and a wrong value are refused with what is allowed") {
   const CConfig config = make_config();
   Failure failure;

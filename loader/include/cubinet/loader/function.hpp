@@ -29,8 +29,8 @@ struct LaunchConfig {
   // The caller's stream, which belongs to the device's primary context.
   CUstream stream = nullptr;
   // If true, the kernel may start before its predecessor in the stream ends. Applies to devices of
-  // 9.0 and up and to functions that wait themselves according to their record. Otherwise the
-  // launch is an ordinary one.
+  // 9.0 and up. The launch is an ordinary one on older devices, and if the record says that the
+  // function does not wait itself (EntryPoint::programmatic_launch).
   bool programmatic_launch = false;
   bool cooperative = false;  // also if the record states it
   // If true, blocks of a cluster run on different SMs if possible. Otherwise the driver chooses.

@@ -37,13 +37,20 @@ struct EnvironmentHome {
 };
 EnvironmentHome home_from(const EnvironmentVariables& environment);
 
+// Returns the policy that `text` names: "on_miss" or "never". `name` is the option or variable in
+// the error (invalid_argument).
+Result<CompilePolicy> parse_compile_policy(std::string_view name, std::string_view text);
+
 // Returns the options that the environment sets. Options that it does not mention keep their
-// defaults.
+// defaults. The home is not required, because a home by default may be one that cannot be written
+// (SessionOptions::home_required). Returns invalid_argument for a value that its variable does not
+// take.
 //
 //   CUBINET_HOME               the home
 //   XDG_CACHE_HOME, HOME       without CUBINET_HOME, the home is `cubinet` in the cache folder;
 //                              a relative XDG_CACHE_HOME is ignored
 //   CUBINET_SITE_HOMES         read-only homes, separated by ':'
+//   CUBINET_COMPILE            "on_miss" or "never"
 //   XDG_RUNTIME_DIR            its folder `cubinet` has the index of a home on a network file
 //                              system
 //   CUDA_HOME, CUDA_PATH       toolkits that are searched for NVRTC first
@@ -52,6 +59,6 @@ EnvironmentHome home_from(const EnvironmentVariables& environment);
 //   AWS_*                      S3 credentials, region, profile and files, as AWS's own tools read
 //                              them
 //   DOCKER_CONFIG, HOME, PATH  registry credentials and their helpers, as docker finds them
-SessionOptions session_options_from(const EnvironmentVariables& environment);
+Result<SessionOptions> session_options_from(const EnvironmentVariables& environment);
 
 }  // namespace cubinet

@@ -35,7 +35,9 @@ struct EntryPoint {
   // The size of the one by-value argument structure; 0: several arguments, unchecked.
   std::uint32_t parameter_bytes = 0;
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
-  bool programmatic_launch = false;  // waits for the previous kernel itself (griddepcontrol)
+  // A launch may start before its predecessor ends, because the kernel waits for it itself
+  // (griddepcontrol). True for kernels of user sources and images: their launches decide.
+  bool programmatic_launch = false;
   bool cooperative = false;
 
   std::array<std::uint32_t, 3> block() const { return {threads, threads_y, threads_z}; }

@@ -141,8 +141,10 @@ CUBINET_EXPORT cubinet_status cubinet_config_create(uint32_t abi_version, cubine
                                                     cubinet_error** error);
 
 /* Creates a configuration from environment variables, as the command `cubinet` does from its
- * own: CUBINET_HOME, CUBINET_SITE_HOMES, CUDA_HOME and the others of docs/cli.md. `variables`
- * is an array of "NAME=value" that ends with NULL, such as `environ`. It is copied. */
+ * own: CUBINET_HOME, CUBINET_COMPILE, CUDA_HOME and the others of docs/cli.md. `variables` is
+ * an array of "NAME=value" that ends with NULL, such as `environ`. It is copied. The home is
+ * not required: one that cannot be used is a warning, and builds stay in memory. Returns
+ * CUBINET_INVALID_ARGUMENT for a value that a variable does not take. */
 CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_version,
                                                               const char* const* variables,
                                                               cubinet_config** config, cubinet_error** error);
@@ -151,7 +153,8 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *
  *   home                 folder in which builds are kept, searched first
  *   home_access          "read_write" (default) or "read_only"
- *   home_required        "true" (default): an unusable home is an error; "false": a warning
+ *   home_required        "true": an unusable home is an error; "false": a warning. Setting
+ *                        `home` sets it to "true"
  *   site_home            list: a read-only home, searched after the home
  *   builtin_bundle       the bundle that was built with this library, searched after the homes
  *   bundle               list: a bundle file, or the reference of a server
@@ -409,7 +412,8 @@ typedef struct cubinet_launch_config {
 #define CUBINET_LAUNCH_CONFIG_INIT \
   { sizeof(cubinet_launch_config), {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, UINT32_MAX, NULL, 0, 0 }
 enum {
-  /* The kernel may start before its predecessor in the stream ends, if it waits for it itself. */
+  /* The kernel may start before its predecessor in the stream ends. It has to wait for it itself
+   * (griddepcontrol). Ignored before sm_90, and for kernels of templates that do not wait. */
   CUBINET_LAUNCH_PROGRAMMATIC = 1,
   CUBINET_LAUNCH_COOPERATIVE = 2,
   /* Blocks of a cluster run on different SMs if possible. */
@@ -617,7 +621,8 @@ CUBINET_EXPORT void cubinet_workspace_release(cubinet_workspace* workspace);
  * and counters. Allocates nothing unless it fails, waits for nothing and copies nothing, so it
  * may be captured in a CUDA graph and replayed with any lengths up to kv_len. Returns
  * CUBINET_INVALID_ARGUMENT with the name of a tensor that has a wrong address, size, stride or
- * alignment. */
+ * alignment. Addresses are not looked up: one that is not the device's is the kernel's fault,
+ * which ends the context. */
 CUBINET_EXPORT cubinet_status cubinet_attention_run(const cubinet_attention* attention,
                                                     const cubinet_attention_tensors* tensors,
                                                     const cubinet_workspace* workspace, void* stream,
