@@ -126,15 +126,17 @@ install_python_headers() {
 # Downloads the packages of scripts/python_packages.txt for this machine's python3 into
 # build/python-packages. Returns 1 if they cannot be downloaded: the Python package is then not
 # built.
+oldest_tvm_ffi=apache-tvm-ffi==0.1.11
 install_python_packages() {
   local stamp list=$root/scripts/python_packages.txt
   install_python_headers || return 1
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
-  stamp=$(python3 -c 'import sys; print(sys.executable, sys.version)' && cat "$list")
+  stamp=$(python3 -c 'import sys; print(sys.executable, sys.version)' && echo "$oldest_tvm_ffi" && cat "$list")
   if [[ -f $python_packages/list.txt && $stamp == "$(cat "$python_packages/list.txt")" ]]; then return 0; fi
   say "fetching nanobind, pytest and cuda.core from PyPI (about 40 MB) into build/python-packages"
   rm -rf "$python_packages" "$python_packages.partial"
   pip_install "$python_packages.partial" --retries 1 --timeout 20 --requirement "$list" &&
+    pip_install "$python_packages.partial/oldest_tvm_ffi" --retries 1 --timeout 20 --no-deps "$oldest_tvm_ffi" &&
     printf '%s\n' "$stamp" >"$python_packages.partial/list.txt" && mv "$python_packages.partial" "$python_packages"
 }
 

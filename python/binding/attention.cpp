@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention_problem.hpp"
 #include "classes.hpp"
-#include "element_types.hpp"
 #include "errors.hpp"
 #include "fast_method.hpp"
 #include "handle_methods.hpp"
 #include "runtime.hpp"
 #include "stream.hpp"
+#include "tensor_roles.hpp"
 #include "text.hpp"
+
+#include <cubinet/dlpack/attention_roles.hpp>
 
 #include <nanobind/stl/string.h>
 
@@ -63,7 +65,9 @@ PyAttention bind(const PyRuntime& self, const nb::dict& problem, const nb::dict&
   call([&](cubinet_error** error) {
     return cubinet_attention_bind(runtime.get(), &values.problem(), &values.options(), device, &bound, error);
   });
-  return {own(bound, cubinet_attention_release), device, attention_roles(values.problem(), device)};
+  return {own(bound, cubinet_attention_release),
+          device,
+          {"attention", device, cubinet::dlpack::attention_roles(values.problem())}};
 }
 
 nb::dict info(const PyAttention& self) {
@@ -97,13 +101,21 @@ Handle<cubinet_workspace> workspace_of(PyObject* object) {
   return workspace;
 }
 
+// Reads the keyword arguments of run() and check(). `tokens` is an argument of Merge.run() alone.
+TensorRoles::Call read_tensors(const PyAttention& self, const char* function, PyObject* names,
+                               PyObject* const* values, cubinet_attention_tensors& tensors) {
+  const TensorRoles::Call given = self.roles.read(names, values, &tensors);
+  if (given.tokens != nullptr)
+    throw nb::type_error((std::string(function) + "() got an unexpected keyword argument 'tokens'").c_str());
+  // Latent attention has one pool.
+  if (tensors.v.address == 0) tensors.v = tensors.k;
+  return given;
+}
+
 void run(const PyAttention& self, PyObject* names, PyObject* const* values) {
   const Handle<cubinet_attention> attention = self.open();
   cubinet_attention_tensors tensors = CUBINET_ATTENTION_TENSORS_INIT;
-  const TensorRoles::Call given = self.roles.read(names, values, &tensors);
-  if (given.tokens != nullptr) throw nb::type_error("run() got an unexpected keyword argument 'tokens'");
-  // Latent attention has one pool.
-  if (tensors.v.address == 0) tensors.v = tensors.k;
+  const TensorRoles::Call given = read_tensors(self, "run", names, values, tensors);
   const Handle<cubinet_workspace> workspace = workspace_of(given.workspace);
   void* const stream = stream_of(given.stream, given.exchange, true, self.device);
   call([&](cubinet_error** error) {
@@ -114,8 +126,7 @@ void run(const PyAttention& self, PyObject* names, PyObject* const* values) {
 void check(const PyAttention& self, PyObject* names, PyObject* const* values) {
   const Handle<cubinet_attention> attention = self.open();
   cubinet_attention_tensors tensors = CUBINET_ATTENTION_TENSORS_INIT;
-  const TensorRoles::Call given = self.roles.read(names, values, &tensors);
-  if (tensors.v.address == 0) tensors.v = tensors.k;
+  const TensorRoles::Call given = read_tensors(self, "check", names, values, tensors);
   const Handle<cubinet_workspace> workspace = workspace_of(given.workspace);
   call([&](cubinet_error** error) {
     return cubinet_attention_check(attention.get(), &tensors, workspace.get(), error);
@@ -128,15 +139,16 @@ PyMerge bind_merge(const PyRuntime& self, std::uint32_t heads, std::uint32_t hea
   cubinet_merge_problem problem = CUBINET_MERGE_PROBLEM_INIT;
   problem.heads = heads;
   problem.head_dim = head_dim;
-  problem.type = type_of(type, "type");
-  problem.type_o = type_of(type_o, "type_o");
+  problem.type = element_type(type, "type");
+  problem.type_o = element_type(type_o, "type_o");
   problem.output_scale = output_scale;
   const Handle<cubinet_runtime> runtime = self.state->open();
   cubinet_merge* bound = nullptr;
   call([&](cubinet_error** error) {
     return cubinet_merge_bind(runtime.get(), &problem, device, &bound, error);
   });
-  return {own(bound, cubinet_merge_release), device, merge_roles(problem, device)};
+  return {
+      own(bound, cubinet_merge_release), device, {"merge", device, cubinet::dlpack::merge_roles(problem)}};
 }
 
 void run_merge(const PyMerge& self, PyObject* names, PyObject* const* values) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention_problem.hpp"
 
-#include "element_types.hpp"
 #include "errors.hpp"
 #include "text.hpp"
+
+#include <cubinet/dlpack/element_types.hpp>
 
 #include <limits>
 #include <nanobind/stl/string.h>
@@ -84,7 +85,7 @@ void ProblemValues::read_problem(const nb::dict& fields) {
                                      {"type_kv", &p.type_kv},
                                      {"type_o", &p.type_o},
                                      {"append_type", &p.append_type}})
-    *member = type_of(nb::cast<std::string>(fields[name]), name);
+    *member = element_type(nb::cast<std::string>(fields[name]), name);
   for (const auto& [name, member] : {std::pair{"softmax_scale", &p.softmax_scale},
                                      {"soft_cap", &p.soft_cap},
                                      {"output_scale", &p.output_scale},
@@ -114,6 +115,15 @@ void ProblemValues::read_options(const nb::dict& fields) {
   constexpr Choice kFlags[] = {{"existing_kernels", CUBINET_PLAN_EXISTING_KERNELS},
                                {"starts_early", CUBINET_PLAN_STARTS_EARLY}};
   options_.flags = flags_of(fields, kFlags);
+}
+
+std::int32_t element_type(const std::string& name, const char* argument) {
+  const std::int32_t type = cubinet::dlpack::type_named(name);
+  if (type == 0) {
+    refuse(std::string("'") + argument + "' is \"" + name + "\"",
+           "use one of " + cubinet::dlpack::type_names());
+  }
+  return type;
 }
 
 }  // namespace cubinet_python

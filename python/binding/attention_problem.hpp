@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tensor_roles.hpp"
-
 #include <cubinet/cubinet.h>
 
 #include <nanobind/nanobind.h>
@@ -33,9 +31,8 @@ class ProblemValues {
   std::string backend_;
 };
 
-// Returns the keywords of a run of this problem: the members of cubinet_attention_tensors.
-TensorRoles attention_roles(const cubinet_attention_problem& problem, std::int32_t device);
-// Returns the keywords of a run of a merge: the members of cubinet_merge_tensors.
-TensorRoles merge_roles(const cubinet_merge_problem& problem, std::int32_t device);
+// Returns the CUBINET_TYPE_ constant of a name such as "bf16". Raises InvalidArgument, with the
+// argument's name, for an unknown one.
+std::int32_t element_type(const std::string& name, const char* argument);
 
 }  // namespace cubinet_python

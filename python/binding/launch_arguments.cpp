@@ -93,13 +93,8 @@ void LaunchArguments::convert_tensor(std::size_t index, PyObject* object) {
   const ArgumentKind kind = kind_of(index);
   if (size == kPointerBytes && (kind == ArgumentKind::pointer || kind == ArgumentKind::unknown) &&
       read_tensor(object, tensor)) {
-    if (tensor.device.type != kDLCUDA && tensor.device.type != kDLCUDAManaged) {
-      refuse_argument(index, "is a tensor in host memory",
-                      "pass a tensor on device " + std::to_string(parameters_.device));
-    }
-    if (tensor.device.type == kDLCUDA && tensor.device.id != Tensor::kUnknownDevice &&
-        tensor.device.id != parameters_.device) {
-      refuse_argument(index, "is a tensor on device " + std::to_string(tensor.device.id),
+    if (!is_on_device(tensor, parameters_.device)) {
+      refuse_argument(index, "is a tensor " + place_of(tensor),
                       "pass a tensor on device " + std::to_string(parameters_.device));
     }
     has_tensor_ = true;

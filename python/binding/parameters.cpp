@@ -47,7 +47,7 @@ void SpecificationValues::add(const std::string& name, nb::handle given) {
     value.type = CUBINET_VALUE_INTEGER;
     value.integer = integer_of(name, given);
   } else if (PyFloat_Check(given.ptr())) {
-    value.type = CUBINET_VALUE_FLOAT;
+    value.type = CUBINET_VALUE_DOUBLE;
     value.number = PyFloat_AsDouble(given.ptr());
   } else if (PyUnicode_Check(given.ptr())) {
     value.type = CUBINET_VALUE_TEXT;
@@ -78,7 +78,7 @@ void SpecificationValues::add_list(const std::string& name, nb::handle list, cub
   std::vector<double>& numbers = numbers_.emplace_back();
   for (const nb::handle element : list)
     numbers.push_back(nb::cast<double>(element));
-  value.type = CUBINET_VALUE_FLOATS;
+  value.type = CUBINET_VALUE_DOUBLES;
   value.numbers = numbers.data();
   value.count = numbers.size();
 }

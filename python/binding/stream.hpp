@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dlpack.hpp"
+#include <cubinet/dlpack/dlpack.hpp>
 
 #include <nanobind/nanobind.h>
 

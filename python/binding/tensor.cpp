@@ -56,12 +56,7 @@ const DLPackExchangeAPI* exchange_of(PyTypeObject* type) {
 }
 
 void assign(Tensor& tensor, const DLTensor& borrowed) {
-  tensor.address = reinterpret_cast<std::uint64_t>(borrowed.data) + borrowed.byte_offset;
-  tensor.device = borrowed.device;
-  tensor.type = borrowed.dtype;
-  tensor.dimensions = borrowed.ndim;
-  tensor.shape = borrowed.shape;
-  tensor.strides = borrowed.strides;
+  static_cast<cubinet::dlpack::TensorView&>(tensor) = cubinet::dlpack::TensorView(borrowed);
 }
 
 // Copies numbers of Python, such as a shape. Strides may be in bytes: they are divided by `unit`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dlpack.hpp"
+#include <cubinet/dlpack/tensor_view.hpp>
 
 #include <array>
 #include <cstdint>
@@ -9,18 +9,11 @@
 
 namespace cubinet_python {
 
-// A tensor of another library, read without taking part in its ownership. Valid while the Python
-// object exists and is not resized.
-struct Tensor {
-  static constexpr std::int32_t kUnknownDevice = -1;
+// A tensor of another library, read from a Python object. Valid while the object exists and is not
+// resized.
+struct Tensor : cubinet::dlpack::TensorView {
   static constexpr int kMaximumDimensions = 8;
 
-  std::uint64_t address = 0;
-  DLDevice device = {kDLCUDA, kUnknownDevice};
-  DLDataType type = {};
-  int dimensions = 0;
-  const std::int64_t* shape = nullptr;
-  const std::int64_t* strides = nullptr;  // in elements; null: contiguous
   // The table of the object's library that also returns its current stream, or null.
   const DLPackExchangeAPI* exchange = nullptr;
 

@@ -135,7 +135,7 @@ def lines_of(configuration: Configuration) -> tuple[list[bytes], list[tuple[str,
     for cache in configuration.caches:
         add("cache", cache)
     add("policy_file", configuration.policy)
-    add("compile", configuration.compile or environment.get("CUBINET_COMPILE") or None)
+    add("compile", configuration.compile)
     add("target", configuration.target)
     for target in configuration.forbidden_targets:
         add("forbidden_target", target)

@@ -19,8 +19,8 @@ ParameterValue = Union[bool, int, float, str, "tuple[int, ...]", "tuple[float, .
 class Spec:
     """A template's name and values of its parameters: `Spec("rms_norm", hidden_size=4096)`.
 
-    A bool is a flag, an int an integer, a float a number of single precision, a str the name of a
-    type or of a choice, a list or tuple a list of numbers. The Runtime checks them and adds the
+    A bool is a flag, an int an integer, a float a number of the parameter's precision, a str the name
+    of a type or of a choice, a list or tuple a list of numbers. The Runtime checks them and adds the
     defaults. Immutable; compares, hashes and pickles by value.
     """
 

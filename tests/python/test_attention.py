@@ -133,6 +133,7 @@ def test_a_table_with_more_entries_than_needed_is_read_by_its_own_stride(stub, a
         ("q", Tensor((2, 1, 32, 128)), r"'q' has the shape \[2, 1, 32, 128\]"),
         ("q", Tensor((3, 1, 32, 128), "float16"), "'q' has elements of type fp16; pass a tensor of bf16"),
         ("q", Tensor((3, 1, 32, 128), device=(1, 0)), "'q' is in host memory"),
+        ("q", Tensor((3, 1, 32, 128), device=(10, 0)), "'q' is on a device of DLPack's type 10"),
         ("q", Tensor((3, 1, 32, 128), device=(2, 1)), "'q' is on device 1; pass a tensor on device 0"),
         ("q", Tensor((3, 1, 32, 128), strides=(8192, 8192, 256, 2)), "'q' .*not contiguous in its last dimension"),
         ("q", Tensor((3, 1, 32, 128), address=(1 << 32) + 2), "q is at the address"),
@@ -154,8 +155,16 @@ def test_a_table_with_more_entries_than_needed_is_read_by_its_own_stride(stub, a
 )
 def test_a_wrong_tensor_is_refused_by_name_before_any_launch(stub, attention, workspace, name, wrong, message):
     given = tensors(workspace=workspace) | {name: wrong}
-    with pytest.raises(cubinet.InvalidArgument, match=message):
-        attention.run(**given)
+    for call in (attention.run, attention.check):
+        with pytest.raises(cubinet.InvalidArgument, match=message):
+            call(**given)
+    assert stub.launches() == []
+
+
+def test_tokens_is_no_argument_of_attention(stub, attention, workspace):
+    for call in (attention.run, attention.check):
+        with pytest.raises(TypeError, match=rf"{call.__name__}\(\) got an unexpected keyword argument 'tokens'"):
+            call(**tensors(workspace=workspace), tokens=3)
     assert stub.launches() == []
 
 

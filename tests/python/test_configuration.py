@@ -114,8 +114,21 @@ def test_cubinet_compile_never_is_followed(make_runtime, environment):
 
 
 def test_a_wrong_cubinet_compile_is_an_error(make_runtime, environment):
-    with pytest.raises(cubinet.InvalidArgument, match="compile"):
+    with pytest.raises(cubinet.InvalidArgument, match="`CUBINET_COMPILE` has the value 'perhaps'"):
         make_runtime(environment=environment | {"CUBINET_COMPILE": "perhaps"})
+
+
+def test_a_home_by_default_that_cannot_be_used_is_a_warning_and_a_given_one_an_error(
+    make_runtime, environment, tmp_path, caplog
+):
+    (tmp_path / "file").write_text("")
+    unusable = str(tmp_path / "file" / "home")
+    with caplog.at_level("WARNING", "cubinet"):
+        runtime = make_runtime(environment=environment | {"CUBINET_HOME": unusable})
+    assert "kernels are kept in memory" in caplog.text
+    assert runtime.kernel("rms_norm", hidden_size=4096).image("sm_90a")
+    with pytest.raises(cubinet.Error, match="file"):
+        make_runtime(home=unusable)
 
 
 def test_the_variables_of_the_process_are_the_default(run_python, tmp_path):

@@ -81,6 +81,12 @@ def test_a_launch_passes_its_configuration(functions, stub):
     assert (second.programmatic, second.cooperative) == (0, 1)
 
 
+def test_the_launch_of_a_source_decides_whether_it_may_start_early(functions, stub):
+    functions["nothing"].launch(grid=1, block=32, programmatic=True)
+    functions["nothing"].launch(grid=1, block=32)
+    assert [launch.programmatic for launch in stub.launches()] == [1, 0]
+
+
 WAITING = """/* cubinet-template
 {"name": "waiting", "interface": 1, "minimum_target": "sm_90", "parameters": [],
  "kernels": [{"name": "waiting", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 8,

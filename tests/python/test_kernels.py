@@ -81,12 +81,14 @@ TEMPLATE = """/* cubinet-template
   {"name": "flag", "type": "bool"}, {"name": "count", "type": "int"}, {"name": "scale", "type": "float"},
   {"name": "choice", "type": "choice", "values": ["left", "right"]},
   {"name": "element", "type": "dtype", "values": ["bf16"]},
-  {"name": "table", "type": "int[]"}, {"name": "weights", "type": "float[]"}],
+  {"name": "table", "type": "int[]"}, {"name": "weights", "type": "float[]"},
+  {"name": "exact", "type": "double"}, {"name": "exact_list", "type": "double[]"}],
  "kernels": [{"name": "kinds", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 8}]} */
 #include <cubinet/parameters.cuh>
 using namespace cubinet::parameters;
 static_assert(flag && count == 7 && scale == 0.5f && choice == choice_values::right && sizeof(element) == 2);
 static_assert(table[1] == 2 && weights[0] == 1.5f);
+static_assert(exact == 0.1 && exact_list[0] == 0.1 && exact_list[1] == 3);
 extern "C" __global__ void kinds(long long value) {}
 """
 
@@ -95,7 +97,18 @@ def test_a_template_file_takes_a_value_of_every_kind(make_runtime, tmp_path):
     (tmp_path / "kinds.cu").write_text(TEMPLATE)
     runtime = make_runtime(home=tmp_path / "home", template_files=(tmp_path / "kinds.cu",))
     kernel = runtime.kernel(
-        Spec("kinds", flag=True, count=7, scale=0.5, choice="right", element="bf16", table=[1, 2], weights=(1.5, 2))
+        Spec(
+            "kinds",
+            flag=True,
+            count=7,
+            scale=0.5,
+            choice="right",
+            element="bf16",
+            table=[1, 2],
+            weights=(1.5, 2),
+            exact=0.1,
+            exact_list=[0.1, 3],
+        )
     )
     function = kernel.function()
     assert function.name == "kinds"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of DLPack's ABI that the binding reads, by the layouts of DLPack 1.3 (dlpack.h). The
+// The part of DLPack's ABI that cubinet reads, by the layouts of DLPack 1.3 (dlpack.h). The
 // header in Debian is older than the exchange table.
 #pragma once
 
@@ -48,7 +48,7 @@ struct DLPackVersion {
 };
 
 // The table behind the capsule "dlpack_exchange_api", which a tensor type has as the attribute
-// __dlpack_c_exchange_api__. Functions that the binding does not call are untyped here.
+// __dlpack_c_exchange_api__. Functions that cubinet does not call are untyped here.
 struct DLPackExchangeAPI {
   DLPackVersion version;
   const DLPackExchangeAPI* previous;

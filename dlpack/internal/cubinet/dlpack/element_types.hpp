@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dlpack.hpp"
+#include <cubinet/dlpack/dlpack.hpp>
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
-namespace cubinet_python {
+namespace cubinet::dlpack {
 
-// Returns the CUBINET_TYPE_ constant of a name such as "bf16". Raises InvalidArgument, with the
-// argument's name, for an unknown one.
-std::int32_t type_of(const std::string& name, const char* argument);
+// Returns the CUBINET_TYPE_ constant of a name such as "bf16", or 0 for an unknown one.
+std::int32_t type_named(std::string_view name);
+// Returns the names that type_named() knows, separated by commas.
+std::string type_names();
+// Returns the CUBINET_TYPE_ constant of a tensor's elements, or 0 if there is none.
+std::int32_t type_of(DLDataType type);
 // Returns the name of a CUBINET_TYPE_ constant.
 std::string name_of_type(std::int32_t type);
 
@@ -21,4 +25,4 @@ bool matches_type(DLDataType type, std::int32_t wanted);
 // Returns the name of an element type for messages.
 std::string name_of(DLDataType type);
 
-}  // namespace cubinet_python
+}  // namespace cubinet::dlpack

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "element_types.hpp"
+#include <cubinet/cubinet.h>
+#include <cubinet/dlpack/element_types.hpp>
 
-#include "errors.hpp"
-
-namespace cubinet_python {
+namespace cubinet::dlpack {
 namespace {
 
 struct ElementType {
@@ -25,13 +24,23 @@ bool is_integer(std::int32_t type) {
 
 }  // namespace
 
-std::int32_t type_of(const std::string& name, const char* argument) {
-  std::string known;
-  for (const ElementType& each : kTypes) {
+std::int32_t type_named(std::string_view name) {
+  for (const ElementType& each : kTypes)
     if (each.name == name) return each.type;
-    known += (known.empty() ? "" : ", ") + std::string(each.name);
-  }
-  refuse(std::string("'") + argument + "' is \"" + name + "\"", "use one of " + known);
+  return 0;
+}
+
+std::string type_names() {
+  std::string names;
+  for (const ElementType& each : kTypes)
+    names += (names.empty() ? "" : ", ") + std::string(each.name);
+  return names;
+}
+
+std::int32_t type_of(DLDataType type) {
+  for (const ElementType& each : kTypes)
+    if (each.code == type.code && each.bits == type.bits && type.lanes == 1) return each.type;
+  return 0;
 }
 
 std::string name_of_type(std::int32_t type) {
@@ -56,4 +65,4 @@ std::string name_of(DLDataType type) {
   return code + std::to_string(type.bits) + (type.lanes == 1 ? "" : "x" + std::to_string(type.lanes));
 }
 
-}  // namespace cubinet_python
+}  // namespace cubinet::dlpack

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shapes of the tensors of a run, as AttentionTensors (docs/attention.md) states them.
-#include "attention_problem.hpp"
+#include <cubinet/dlpack/attention_roles.hpp>
 
 #include <cstddef>
 
-namespace cubinet_python {
+namespace cubinet::dlpack {
 namespace {
 
 using Dimension = TensorRole::Dimension;
@@ -143,7 +143,7 @@ void add_append(std::vector<TensorRole>& roles, const Shapes& shapes) {
 
 }  // namespace
 
-TensorRoles attention_roles(const cubinet_attention_problem& problem, std::int32_t device) {
+std::vector<TensorRole> attention_roles(const cubinet_attention_problem& problem) {
   const Shapes shapes{problem};
   std::vector<TensorRole> roles;
   add_attention(roles, shapes);
@@ -151,12 +151,12 @@ TensorRoles attention_roles(const cubinet_attention_problem& problem, std::int32
   add_append(roles, shapes);
   roles.push_back(role_of(CUBINET_OFFSET(scratch), RoleKind::bytes, 0, true, false));
   roles.push_back(role_of(CUBINET_OFFSET(counters), RoleKind::bytes, 0, true, false));
-  return {"attention", device, std::move(roles)};
+  return roles;
 }
 
 #undef CUBINET_OFFSET
 
-TensorRoles merge_roles(const cubinet_merge_problem& problem, std::int32_t device) {
+std::vector<TensorRole> merge_roles(const cubinet_merge_problem& problem) {
   std::vector<TensorRole> roles;
   const auto add = [&](const char* name, std::size_t offset, RoleKind kind, std::int32_t type,
                        bool required) {
@@ -174,7 +174,7 @@ TensorRoles merge_roles(const cubinet_merge_problem& problem, std::int32_t devic
   add("second_lse", offsetof(cubinet_merge_tensors, second_lse), RoleKind::dense, CUBINET_TYPE_FP32, true);
   add("o", offsetof(cubinet_merge_tensors, o), RoleKind::rows, problem.type_o, true);
   add("lse", offsetof(cubinet_merge_tensors, lse), RoleKind::dense, CUBINET_TYPE_FP32, false);
-  return {"merge", device, std::move(roles)};
+  return roles;
 }
 
-}  // namespace cubinet_python
+}  // namespace cubinet::dlpack

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/dlpack/attention_roles.hpp>
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string_view>
+
+using namespace cubinet::dlpack;
+
+namespace {
+
+const TensorRole& role(const std::vector<TensorRole>& roles, std::string_view name) {
+  for (const TensorRole& each : roles)
+    if (name == each.name) return each;
+  FAIL("there is no role ", std::string(name));
+  return roles.front();
+}
+
+cubinet_attention_problem small() {
+  cubinet_attention_problem problem = CUBINET_ATTENTION_PROBLEM_INIT;
+  problem.batch = 3;
+  problem.kv_len = 100;
+  problem.heads_q = 8;
+  problem.heads_kv = 2;
+  return problem;
+}
+
+}  // namespace
+
+TEST_CASE("each tensor of the structures has one role at its own place") {
+  const auto covers = [](const std::vector<TensorRole>& roles, std::size_t bytes) {
+    std::set<std::size_t> offsets;
+    for (const TensorRole& each : roles)
+      offsets.insert(each.offset);
+    CHECK(offsets.size() == roles.size());
+    CHECK(roles.size() == (bytes - sizeof(std::size_t)) / sizeof(cubinet_tensor));
+  };
+  covers(attention_roles(small()), sizeof(cubinet_attention_tensors));
+  covers(merge_roles(cubinet_merge_problem(CUBINET_MERGE_PROBLEM_INIT)), sizeof(cubinet_merge_tensors));
+}
+
+TEST_CASE("the shapes follow the problem") {
+  cubinet_attention_problem problem = small();
+  auto roles = attention_roles(problem);
+  CHECK(shape_text(role(roles, "q")) == "[batch=3, q_len=1, heads_q=8, head_dim=128]");
+  CHECK(role(roles, "q").optional_dimension == 1);
+  CHECK(shape_text(role(roles, "k")) == "[pages>=1, page_size=64, heads_kv=2, head_dim=128]");
+  CHECK(shape_text(role(roles, "page_table")) == "[batch=3, pages>=2]");
+  CHECK_FALSE(role(roles, "lse").is_used);
+  CHECK_FALSE(role(roles, "new_k").is_used);
+  problem.kv_order = CUBINET_KV_HND;
+  problem.flags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE | CUBINET_ATTENTION_APPEND;
+  roles = attention_roles(problem);
+  CHECK(shape_text(role(roles, "q")) == "[tokens>=1, heads_q=8, head_dim=128]");
+  CHECK(shape_text(role(roles, "k")) == "[pages>=1, heads_kv=2, page_size=64, head_dim=128]");
+  CHECK(role(roles, "k").axes[1] == 2);
+  CHECK(shape_text(role(roles, "q_offsets")) == "[batch + 1=4]");
+  CHECK(role(roles, "lse").is_required);
+  CHECK(shape_text(role(roles, "new_k")) == "[tokens>=1, heads_kv=2, head_dim=128]");
+}
+
+TEST_CASE("latent attention needs no second pool, and scales are read from the device on request") {
+  cubinet_attention_problem problem = small();
+  problem.head_dim_qk = 576;
+  problem.head_dim_v = 512;
+  CHECK_FALSE(role(attention_roles(problem), "v").is_required);
+  CHECK(role(attention_roles(small()), "v").is_required);
+  CHECK_FALSE(role(attention_roles(problem), "softmax_scale").is_used);
+  problem.flags = CUBINET_ATTENTION_SCALES_ON_DEVICE;
+  CHECK(role(attention_roles(problem), "softmax_scale").is_used);
+}
