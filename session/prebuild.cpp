@@ -110,7 +110,8 @@ void BuildRun::build(std::size_t index) {
   if (!found) {
     outcome.error = found.error();
   } else if (!found->has_value()) {
-    outcome.error = Error{ErrorCode::not_found, "nothing was found or compiled"};
+    outcome.error =
+        Error{ErrorCode::not_found, "it is in no store, and `SessionOptions::compile` forbids compiling"};
   } else {
     const auto kept = is_kept(runtime_, **found);
     if (!kept) outcome.not_kept = kept.error();

@@ -169,7 +169,9 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
       outcome.error = found.error();
     } else if (!found->has_value()) {
       outcome.error =
-          Error{ErrorCode::not_found, "nothing was found or compiled for " + kernel.spec.to_string()};
+          Error{ErrorCode::unavailable,
+                kernel.spec.to_string() + " is in no store, and CUBINET_COMPILE forbids compiling",
+                "add a --bundle that has it, or allow compiling"};
     } else {
       outcome.content = (*found)->cubin.image;
       outcome.record = (*found)->cubin.record;

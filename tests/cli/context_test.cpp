@@ -59,11 +59,11 @@ TEST_CASE("a variable forbids compiling, and a value that it does not take is wr
   const TempDir folder;
   ToolSetting setting;
   setting.environment = {{"CUBINET_HOME", (folder / "home").string()}, {"CUBINET_COMPILE", "never"}};
-  const std::vector<std::string> through_home = {"compile",        "rms_norm", "-p",
-                                                 "hidden_size=64", "--target", "sm_80"};
+  const std::vector<std::string> through_home = {"compile",          "rms_norm", "-p",
+                                                 "hidden_size=4096", "--target", "sm_80"};
   const ToolResult missed = run_tool(through_home, setting);
-  CHECK(missed.status == 1);
-  CHECK(missed.err.find("compiling is forbidden") != std::string::npos);
+  CHECK(missed.status == 3);
+  CHECK(missed.err.find("CUBINET_COMPILE forbids compiling") != std::string::npos);
   std::vector<std::string> directly = through_home;
   directly.insert(directly.end(), {"--emit", "ptx", "-o", (folder / "k.ptx").string()});
   const ToolResult refused = run_tool(directly, setting);
@@ -72,7 +72,7 @@ TEST_CASE("a variable forbids compiling, and a value that it does not take is wr
   setting.environment.back().second = "perhaps";
   const ToolResult wrong = run_tool(through_home, setting);
   CHECK(wrong.status == 2);
-  CHECK(wrong.err.find("CUBINET_COMPILE has the value 'perhaps'") != std::string::npos);
+  CHECK(wrong.err.find("`CUBINET_COMPILE` has the value 'perhaps'") != std::string::npos);
 }
 
 TEST_CASE("without any name for a home the registry verbs say so and end with 3") {
