@@ -3,10 +3,12 @@
 
 #include "function.hpp"
 
+#include <cubinet/base/fork_guard.hpp>
 #include <cubinet/dlpack/attention_roles.hpp>
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <bit>
 
 namespace cubinet::tvm_ffi {
@@ -15,14 +17,22 @@ namespace {
 // The runtimes of the process by their numbers. A call of this convention has no object that could
 // own one. Never destroyed, so that a call in a thread that outlives main() finds it.
 struct Runtimes {
+  ForkGuard fork_guard;
   std::shared_mutex mutex;
   std::map<std::int64_t, std::shared_ptr<KeptRuntime>> kept;
-  std::int64_t last = 0;
+  std::atomic<std::int64_t> last = 0;
 };
 
+// A forked child has a table of its own, because a thread that does not exist there may hold the
+// lock of its parent's. The numbers of the parent name nothing in it.
 Runtimes& runtimes() {
-  static Runtimes* const all = new Runtimes();
-  return *all;
+  static std::atomic<Runtimes*> table = new Runtimes();
+  Runtimes* known = table.load();
+  if (known->fork_guard.in_original_process()) return *known;
+  auto own = std::make_unique<Runtimes>();
+  own->last = known->last.load();
+  if (table.compare_exchange_strong(known, own.get())) return *own.release();
+  return *known;
 }
 
 Error unknown_runtime(std::int64_t number) {

@@ -8,6 +8,8 @@ import gc
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -262,6 +264,47 @@ def test_a_configuration_that_is_wrong_opens_nothing(functions, environment):
         functions.cubinet_open(1, 2)
     with pytest.raises(ValueError, match="CUBINET_COMPILE"):
         cubinet.tvm_ffi.open_runtime(functions, environment=environment | {"CUBINET_COMPILE": "no"})
+
+
+def test_a_forked_child_knows_no_runtime_of_its_parent_and_may_open_its_own(functions, runtime, environment, tmp_path):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            functions.cubinet_close(runtime)
+        except ValueError:
+            own = cubinet.tvm_ffi.open_runtime(functions, home=tmp_path / "child", environment=environment)
+            functions.cubinet_close(own)
+            status = 0 if own != runtime else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_that_call_while_runtimes_open_and_close_get_a_result_or_an_error(functions, stub, environment, shared_home):
+    numbers, done, failures = [0], threading.Event(), []
+
+    def call(width):
+        given = flash(0, block_table=Tensor((BATCH, width), "int32"))
+        while not done.is_set():
+            try:
+                functions.cubinet_flash_attn_with_kvcache(numbers[0], *list(given.values())[1:])
+            except ValueError as error:
+                if "no open runtime" not in str(error):
+                    failures.append(error)
+
+    threads = [threading.Thread(target=call, args=(PAGES + index % 3,)) for index in range(6)]
+    for thread in threads:
+        thread.start()
+    for _ in range(10):
+        numbers[0] = cubinet.tvm_ffi.open_runtime(functions, home=shared_home, driver=stub.path, environment=environment)
+        time.sleep(0.03)
+        functions.cubinet_close(numbers[0])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert stub.live("image") == 0
 
 
 def test_the_functions_work_with_the_oldest_version():
