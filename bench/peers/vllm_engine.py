@@ -41,7 +41,9 @@ def make_model(folder, layers):
 
 def serve(pipe, backend, folder, requests, in_graphs):
     """Makes an engine. For each message it generates, and answers seconds, tokens and calls of cubinet's kernels."""
-    os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "VLLM_PLUGINS": "cubinet"}
+    # FlashInfer, which vLLM would take for sampling, need not be installed.
+    os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "VLLM_PLUGINS": "cubinet",
+                   "VLLM_USE_FLASHINFER_SAMPLER": "0"}
     import torch
     from vllm import LLM, SamplingParams
 
@@ -75,9 +77,11 @@ class Engine:
         self.receive(300)
 
     def receive(self, seconds):
-        if not self.pipe.poll(seconds):
-            self.process.kill()
-            raise RuntimeError("an engine does not answer; its messages say why")
+        limit = time.monotonic() + seconds
+        while not self.pipe.poll(1):
+            if not self.process.is_alive() or time.monotonic() > limit:
+                self.process.kill()
+                raise RuntimeError("an engine does not answer; its messages say why")
         return self.pipe.recv()
 
     def generate(self):
