@@ -74,6 +74,9 @@ class TemplateFamily {
                                                 const KernelSpec& other) const = 0;
   virtual std::optional<KernelSpec> kernel_like(const AttentionProblem& problem,
                                                 const KernelRow& other) const = 0;
+  // Returns whether its estimates for the problem are comparable with those of the other families
+  // of which this is true. The fastest of them serves the problem.
+  virtual bool is_compared(const AttentionProblem& problem) const = 0;
   // Returns the fastest plan by the request's cost model, or an error with the reason why there is
   // none.
   virtual Result<FamilyPlan> plan(const PlanRequest& request, const FamilyKernels& kernels) const = 0;

@@ -23,8 +23,8 @@ class TemplateBackend final : public AttentionBackend {
 
   std::string_view name() const override { return kTemplatesBackend; }
 
-  // Returns the plan of the first family that serves the problem. The trace states why the classes
-  // and families before it do not.
+  // Returns the plan of the first family that serves the problem, or of a faster one if both are
+  // compared by the cost model. The trace states why the classes and families before it do not.
   Result<PlanDecision> consider(const PlanRequest& request) const override {
     std::vector<std::string> reasons;
     for (const auto& operation : classes_) {
@@ -33,16 +33,10 @@ class TemplateBackend final : public AttentionBackend {
         reasons.push_back(std::move(gap));
         continue;
       }
-      for (const auto& family : operation->families(request)) {
-        CUBINET_TRY_ASSIGN(FamilyAnswer answer, plan_with_family(*family, catalog_, request));
-        if (auto* plan = std::get_if<AttentionPlan>(&answer)) {
-          plan->kernel_version = versions_.find(family->name())->second;
-          if (request.options.explains)
-            plan->trace.insert(plan->trace.begin(), reasons.begin(), reasons.end());
-          return PlanDecision(std::move(*plan));
-        }
-        reasons.push_back(std::get<std::string>(std::move(answer)));
-      }
+      CUBINET_TRY_ASSIGN(auto plan, fastest(operation->families(request), request, reasons));
+      if (!plan) continue;
+      if (request.options.explains) plan->trace.insert(plan->trace.begin(), reasons.begin(), reasons.end());
+      return PlanDecision(*std::move(plan));
     }
     return BackendDecline{std::string(kTemplatesBackend), join(reasons, "; "), {}, {}};
   }
@@ -68,6 +62,36 @@ class TemplateBackend final : public AttentionBackend {
   }
 
  private:
+  // Returns the plan of one of the families, or nullopt. Appends the reasons of the others.
+  Result<std::optional<AttentionPlan>> fastest(
+      const std::vector<std::shared_ptr<const TemplateFamily>>& families, const PlanRequest& request,
+      std::vector<std::string>& reasons) const {
+    std::optional<AttentionPlan> best;
+    for (const auto& family : families) {
+      // Splits of a fixed length promise the same bits, so no estimate chooses their kernel.
+      if (best && (!family->is_compared(request.problem) || request.options.split_tokens)) continue;
+      CUBINET_TRY_ASSIGN(FamilyAnswer answer, plan_with_family(*family, catalog_, request));
+      if (auto* reason = std::get_if<std::string>(&answer)) {
+        reasons.push_back(std::move(*reason));
+        continue;
+      }
+      auto& plan = std::get<AttentionPlan>(answer);
+      plan.kernel_version = versions_.find(family->name())->second;
+      if (!best || is_faster(plan, *best)) best = std::move(plan);
+      if (!family->is_compared(request.problem)) break;
+    }
+    return best;
+  }
+
+  // Returns whether a plan is faster than another. A plan that needs no compilation counts as
+  // faster if it is within kExistingBuildFactor.
+  static bool is_faster(const AttentionPlan& plan, const AttentionPlan& other) {
+    const double factor = plan.exists() == other.exists() ? 1.0
+                          : plan.exists()                 ? 1 / kExistingBuildFactor
+                                                          : kExistingBuildFactor;
+    return plan.cost.time * factor < other.cost.time;
+  }
+
   TemplateCatalog catalog_;
   std::vector<std::shared_ptr<const OperationClass>> classes_;
   std::map<std::string, std::string, std::less<>> versions_;  // versions of the templates, by name

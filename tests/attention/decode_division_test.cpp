@@ -142,7 +142,7 @@ TEST_CASE("What the model is asked about is the work of the launch, known length
   CHECK(made->splits == 1);  // the fewest splits win among equals
   CHECK(model->seen->implementation == "attention_decode");
   CHECK(model->seen->cost_class == CostClass::memory_traffic);
-  CHECK_FALSE(model->seen->multiplies_from_registers);
+  CHECK(model->seen->reader == KvReader::warps);
   CHECK(model->seen->multiprocessors == 132);
   // The blocks share 64, 16 and 1 steps, with 12 blocks per KV head: 7 steps each.
   CHECK(model->seen->blocks == 12 * 8);

@@ -34,6 +34,7 @@ class FakeFamily final : public TemplateFamily {
                                         const KernelRow& other) const override {
     return kernel(problem, other.traits.stages);
   }
+  bool is_compared(const AttentionProblem&) const override { return compared; }
   Result<FamilyPlan> plan(const PlanRequest& request, const FamilyKernels& kernels) const override {
     if (!failure.empty()) return Error{ErrorCode::unsupported, failure};
     FamilyPlan plan;
@@ -46,7 +47,7 @@ class FakeFamily final : public TemplateFamily {
     plan.workspace.scratch_bytes = 512;
     plan.rules.reads_offsets = true;
     plan.division.kv_splits = 9;
-    plan.cost = {kernels.of_family ? existing_time : 40, true};
+    plan.cost = {kernels.of_family ? existing_time : best_time, true};
     return plan;
   }
   std::vector<FamilyAlternative> alternatives(const PlanRequest& request,
@@ -69,7 +70,9 @@ class FakeFamily final : public TemplateFamily {
   std::string missing;  // its gap
   std::string failure;  // the reason why plan() fails
   std::optional<KernelSpec> follower;
-  double existing_time = 41;  // of its plans with kernels that it was given; 40 of the best one
+  bool compared = false;
+  double best_time = 40;
+  double existing_time = 41;  // of its plans with kernels that it was given
   std::vector<double> times;  // of its alternatives, each with as many splits
 };
 

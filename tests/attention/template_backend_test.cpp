@@ -446,6 +446,51 @@ TEST_CASE("classes and their families are queried in their order until one serve
         "the class is not for it; the first family lacks it");
 }
 
+TEST_CASE(
+    "of families that are compared the fastest serves, and one that is built counts as faster by a tenth") {
+  test::FakeFamily first;
+  first.compared = true;
+  test::FakeFamily second = first;
+  second.template_name = "attention_decode_wgmma";
+  const auto served_by = [&](const PlanRequest& request) {
+    const auto operation = std::make_shared<const test::FakeClass>(std::vector{first, second});
+    const auto answer = ok(ok(make_template_backend({operation}))->consider(request));
+    return std::get<AttentionPlan>(answer).row.implementation;
+  };
+  PlanRequest request{kTemplateDecode, test::kH200, {}, {}};
+  CHECK(served_by(request) == "attention_decode");
+  second.best_time = 39;
+  CHECK(served_by(request) == "attention_decode_wgmma");
+  second.compared = false;
+  CHECK(served_by(request) == "attention_decode");
+  second.compared = true;
+  first.compared = false;
+  CHECK(served_by(request) == "attention_decode");
+  first.compared = true;
+  request.options.split_tokens = 256;
+  CHECK(served_by(request) == "attention_decode");
+  request.options.split_tokens = std::nullopt;
+  const auto kernel_template = ok(ok(TemplateCatalog::builtin()).find("attention_decode"));
+  KernelRow row = *ok(kernel_template->row(ok(kernel_template->resolve(first.kernel(kTemplateDecode, 3)))));
+  row.target = {9, 0, TargetKind::specific};
+  row.function_name = "built";
+  row.digest = sha256(as_bytes("built"));
+  request.kernels = test::available({row}, test::kH200.capability);
+  CHECK(served_by(request) == "attention_decode");
+  second.best_time = 36;
+  CHECK(served_by(request) == "attention_decode_wgmma");
+}
+
+TEST_CASE("latent attention of a short sequence is served by small tiles, of long ones by large tiles") {
+  AttentionProblem problem = test::generation(8, 1, 171, 128, 128, 576, 512);
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(plan_of(problem).row.implementation == "attention_latent_narrow");
+  problem = test::generation(64, 1, 8192, 128, 128, 576, 512);
+  CHECK(plan_of(problem).row.implementation == "attention_latent");
+  problem = test::generation(64, 1, 8192, 16, 16, 576, 512);
+  CHECK(plan_of(problem).row.implementation == "attention_latent_narrow");
+}
+
 TEST_CASE("alternatives of all classes are ordered by their times") {
   test::FakeFamily one;
   one.times = {5, 2};

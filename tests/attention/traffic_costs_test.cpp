@@ -99,7 +99,7 @@ TEST_CASE("What is multiplied from registers has rates of its own, and is faster
     CAPTURE(row.tile_q);
     CAPTURE(row.blocks);
     KernelWork work = on_h200(row.blocks, 64 * 8192 * 8.0 * row.row_bytes, 1);
-    work.multiplies_from_registers = true;
+    work.reader = KvReader::registers;
     work.element_bits = 8;
     work.row_bytes = row.row_bytes;
     work.tile_size_q = row.tile_q;

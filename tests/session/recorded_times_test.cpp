@@ -72,12 +72,18 @@ double geometric_mean(const std::vector<double>& ratios) {
   return std::exp(logarithms / static_cast<double>(ratios.size()));
 }
 
-TEST_CASE("plans whose times were recorded are close to the fastest recorded alternative") {
-  std::ifstream file(CUBINET_SAMPLE_ALTERNATIVES);
-  const nlohmann::json results = nlohmann::json::parse(file)["results"];
-  REQUIRE(results.size() == 40);
-  std::vector<double> then;  // the plans of the file, as a part of the fastest
+// The plans of a file that are among its alternatives, as a part of the fastest: those of now, and
+// those that were made when it was measured.
+struct Compared {
   std::vector<double> now;
+  std::vector<double> then;
+};
+
+Compared compare_with(const std::string& path, std::size_t problems) {
+  std::ifstream file(path);
+  const nlohmann::json results = nlohmann::json::parse(file)["results"];
+  REQUIRE(results.size() == problems);
+  Compared compared;
   for (const nlohmann::json& row : results) {
     const BenchmarkCase drawn = case_of(row["case_tag"]);
     REQUIRE(drawn.problem.kv_len == row["kv_len"]);
@@ -91,13 +97,25 @@ TEST_CASE("plans whose times were recorded are close to the fastest recorded alt
       return each.kernel == kernel && each.splits == plan.division.kv_splits && each.blocks == step.grid[0];
     });
     if (same == times.end()) continue;
-    then.push_back(1 / best);
-    now.push_back(same->time / best);
+    compared.then.push_back(1 / best);
+    compared.now.push_back(same->time / best);
   }
-  MESSAGE(now.size(), " plans: ", geometric_mean(now), " of the fastest, and ", geometric_mean(then),
-          " before");
-  CHECK(now.size() >= 20);
-  CHECK(geometric_mean(now) < 1.06);
+  MESSAGE(compared.now.size(), " plans: ", geometric_mean(compared.now), " of the fastest, and ",
+          geometric_mean(compared.then), " before");
+  return compared;
+}
+
+TEST_CASE("plans whose times were recorded are close to the fastest recorded alternative") {
+  const Compared compared = compare_with(CUBINET_SAMPLE_ALTERNATIVES, 40);
+  CHECK(compared.now.size() >= 20);
+  CHECK(geometric_mean(compared.now) < 1.06);
+}
+
+TEST_CASE("plans of latent attention are close to the fastest recorded alternative") {
+  const Compared compared = compare_with(CUBINET_LATENT_ALTERNATIVES, 46);
+  CHECK(compared.now.size() >= 23);
+  CHECK(geometric_mean(compared.now) < 1.06);
+  CHECK(geometric_mean(compared.then) > 1.08);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(work, merge) + tile.q * 36 +
                        80 + 256 * pages_of(problem);
   block.partials_inside = kCombinedInside / (tile.q * problem.head_dim_v * 4);
-  block.multiplies_from_registers = true;
+  block.reader = KvReader::registers;
   block.registers = std::min(65536 / (kThreads * blocks_of(problem, tile.q)) / 8 * 8, 255U);
   return block;
 }

@@ -22,6 +22,11 @@ inline bool preferred(const AttentionProblem& problem, ComputeCapability device)
   return device == kDevice && problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
 }
 
+// A short sequence may be faster in several of attention_latent_narrow's tiles.
+inline bool is_compared(const AttentionProblem& problem) {
+  return problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
+}
+
 // The shared memory holds two slices as fp16 or bf16, whatever type KV has in memory, and the data
 // that the warpgroups exchange.
 inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
@@ -34,6 +39,7 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   block.shared_bytes = (tile.q + tile.stages * tile.kv) * kRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
   block.registers = 168;
   block.slice = kSlice;
+  block.reader = KvReader::latent;
   return block;
 }
 
@@ -54,6 +60,7 @@ inline const DecodeFamily kAttentionLatent = {
         "faster for 16",
     .tiles = attention_latent::tiles,
     .block = attention_latent::block,
+    .is_compared = attention_latent::is_compared,
 };
 
 }  // namespace cubinet

@@ -21,6 +21,10 @@ inline bool preferred(const AttentionProblem& problem, ComputeCapability device)
   return device == kDevice && problem.is_mla_generation() && rows_of_kv_head(problem) <= kRows;
 }
 
+inline bool is_compared(const AttentionProblem& problem) {
+  return problem.is_mla_generation() && rows_of_kv_head(problem) > kRows;
+}
+
 // A slot of the ring holds one step, or a third of one for 16-bit elements. The rest of the shared
 // memory is Q, scores, weights and factors of each row.
 inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
@@ -32,6 +36,7 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
       tile.stages * (place + 16) + tile.q * (problem.head_dim_qk * kProductBytes + 820) + 168;
   block.registers = 96;
   block.slice = kStep;
+  block.reader = KvReader::latent_narrow;
   return block;
 }
 
@@ -55,6 +60,7 @@ inline const DecodeFamily kAttentionLatentNarrow = {
         "153",
     .tiles = attention_latent_narrow::tiles,
     .block = attention_latent_narrow::block,
+    .is_compared = attention_latent_narrow::is_compared,
 };
 
 }  // namespace cubinet

@@ -226,7 +226,7 @@ class DecodeDivision {
     work.blocks_per_multiprocessor = tile_.blocks_per_multiprocessor;
     work.tile_size_q = tile_.shape.q;
     work.warps = tile_.block.warps;
-    work.multiplies_from_registers = tile_.block.multiplies_from_registers;
+    work.reader = tile_.block.reader;
     work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
     work.row_bytes = row_bytes;
     work.splits = static_cast<std::uint32_t>(

@@ -40,8 +40,7 @@ struct DecodeBlock {
   // template has a parameter for the size of the cluster.
   std::uint32_t cluster = 1;
   bool names_cluster = false;
-  // If true, warpgroups multiply KV from registers, which has rates of its own in the cost model.
-  bool multiplies_from_registers = false;
+  KvReader reader = KvReader::warps;
 };
 
 // A template whose kernels compute decode attention: everything that a plan needs to know about it.
@@ -64,6 +63,9 @@ struct DecodeFamily {
   // and the lengths. A tile may be too large for every device.
   std::vector<DecodeCandidate> (*tiles)(const AttentionProblem& problem);
   DecodeBlock (*block)(const AttentionProblem& problem, const DecodeTile& tile);
+  // Returns whether the estimates for the problem were compared with times of the other families of
+  // which this is true, so that the cost model chooses among them. Null: never.
+  bool (*is_compared)(const AttentionProblem& problem) = nullptr;
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can

@@ -54,6 +54,10 @@ class DecodeTemplateFamily final : public TemplateFamily {
     return decode_specification(family_, problem, tile);
   }
 
+  bool is_compared(const AttentionProblem& problem) const override {
+    return family_.is_compared != nullptr && family_.is_compared(problem);
+  }
+
   Result<FamilyPlan> plan(const PlanRequest& request, const FamilyKernels& kernels) const override {
     std::optional<std::vector<DecodeTile>> tiles;
     if (kernels.of_family) {

@@ -20,17 +20,26 @@ double combined(double a, double b) {
   return longer * (1 + 0.1225 * cube * cube);
 }
 
+// Returns the constants of a kernel of latent attention, or null for another kernel.
+const TrafficCosts::Latent* latent_of(const TrafficCosts& costs, const KernelWork& work) {
+  const std::size_t type = work.element_bits > 8 ? 0 : 1;
+  if (work.reader == KvReader::latent) return &costs.latent[type];
+  return work.reader == KvReader::latent_narrow ? &costs.latent_narrow[type] : nullptr;
+}
+
 const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelWork& work) {
   const std::uint32_t rows = work.tile_size_q;
+  const std::size_t tile = rows <= 16 ? 0 : rows <= 32 ? 1 : 2;
+  if (const TrafficCosts::Latent* latent = latent_of(costs, work)) return latent->tiles[tile];
   const std::uint32_t elements = work.row_bytes * 8 / work.element_bits;
   const std::size_t length = elements <= 128 ? 0 : elements <= 256 ? 1 : 2;
-  if (work.multiplies_from_registers) {
+  if (work.reader == KvReader::registers) {
     return costs.from_registers[std::min<std::size_t>(length, 1)][rows <= 32   ? 0
                                                                   : rows <= 48 ? 1
                                                                   : rows <= 64 ? 2
                                                                                : 3];
   }
-  return (work.element_bits > 8 ? costs.wide : costs.narrow)[length][rows <= 16 ? 0 : rows <= 32 ? 1 : 2];
+  return (work.element_bits > 8 ? costs.wide : costs.narrow)[length][tile];
 }
 
 // Returns the time of a CTA that has an SM to itself.
@@ -88,10 +97,13 @@ CostTerms traffic_terms(const TrafficCosts& costs, const KernelWork& work) {
   CostTerms terms;
   terms.start = costs.start + costs.empty_block * work.empty_blocks / slots;
   terms.read = read_time(costs, work, slots);
+  const TrafficCosts::Latent* const latent = latent_of(costs, work);
+  const double next_item = latent != nullptr ? latent->next_item : costs.next_item;
+  const double turnover = latent != nullptr ? latent->turnover : costs.turnover;
   const double items = std::max(work.all_work_items / work.multiprocessors, work.work_items);
-  terms.items = readers_of(costs, work).item * work.warps * items + costs.next_item * (work.work_items - 1);
+  terms.items = readers_of(costs, work).item * work.warps * items + next_item * (work.work_items - 1);
   if (work.blocks_per_multiprocessor == 1)
-    terms.turnover = costs.turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
+    terms.turnover = turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
   if (work.splits > 1) {
     terms.combine = work.combines_apart ? costs.reduction + costs.reduction_per_split * work.splits
                                         : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPartials);

@@ -27,6 +27,15 @@ struct TrafficCosts {
   std::array<OfTiles, 3> narrow;
   // 8-bit elements that warpgroups multiply from registers. Rows of up to 128 elements and of more.
   std::array<OfRows, 2> from_registers;
+  // attention_latent and attention_latent_narrow, with 16-bit and 8-bit elements. The second has
+  // tiles of one size.
+  struct Latent {
+    OfTiles tiles;
+    double turnover;  // as below
+    double next_item;
+  };
+  std::array<Latent, 2> latent;
+  std::array<Latent, 2> latent_narrow;
   double latency;    // the shortest time in which the bytes of a ring arrive
   double imbalance;  // added share of the time if some SMs have one CTA and others two
   double start;

@@ -15,6 +15,15 @@ enum class CostClass : std::uint8_t {
   tile_waves = 1,      // the tiles that a CTA computes, times the waves of CTAs: published kernels
 };
 
+// The part of a kernel that reads and multiplies KV. Each has rates of its own in the library's
+// model.
+enum class KvReader : std::uint8_t {
+  warps,          // warps multiply KV that they load
+  registers,      // warpgroups multiply KV from registers
+  latent,         // attention_latent
+  latent_narrow,  // attention_latent_narrow
+};
+
 // A kernel running a problem, reduced to the values that its time depends on. Counts of CTAs are
 // doubles because they may exceed 2^63: a grid that CUDA would refuse is still compared with
 // others.
@@ -35,11 +44,11 @@ struct KernelWork {
   double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
   double bytes = 0;                  // bytes of K and V that all CTAs read
   double largest_block_bytes = 0;
-  double work_items = 1;                   // the most tiles of which one CTA computes a part
-  double all_work_items = 1;               // the work items of all CTAs
-  double partial_bytes = 0;                // bytes of partial results that all CTAs write
-  double ring_bytes = 0;                   // bytes that one CTA keeps in flight
-  bool multiplies_from_registers = false;  // warpgroups multiply KV from registers
+  double work_items = 1;      // the most tiles of which one CTA computes a part
+  double all_work_items = 1;  // the work items of all CTAs
+  double partial_bytes = 0;   // bytes of partial results that all CTAs write
+  double ring_bytes = 0;      // bytes that one CTA keeps in flight
+  KvReader reader = KvReader::warps;
 };
 
 // The parts of an estimate, in its unit. All zero if the model has no parts.
