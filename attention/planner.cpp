@@ -25,6 +25,7 @@ Result<AttentionPlanner> AttentionPlanner::over(const DeviceRows& rows, const De
 
 Result<AttentionResolution> AttentionPlanner::resolve(const AttentionProblem& problem,
                                                       PlanOptions options) const {
+  options.may_compile = options.may_compile && options.may_load;
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
                      resolve_attention(problem, device_, kernels_, backends_, options));
   const bool needs_compiler = resolution.plan && !resolution.plan->exists() && options.may_compile;
@@ -42,7 +43,7 @@ Result<AttentionPlan> AttentionPlanner::plan(const AttentionProblem& problem, Pl
 }
 
 PlanRequest AttentionPlanner::request(const AttentionProblem& problem, PlanOptions options) const {
-  options.may_compile = options.may_compile && may_compile_;
+  options.may_compile = options.may_compile && options.may_load && may_compile_;
   return {problem, device_, kernels_, std::move(options)};
 }
 

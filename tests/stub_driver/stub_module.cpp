@@ -36,6 +36,7 @@ CUfunction function_of(CUlib_st& library, const KernelImage& kernel, CUcontext c
   if (added) {
     at->second.image = &kernel;
     at->second.context = context;
+    at->second.loaded = library.loaded;
     at->second.dynamic_shared_limit =
         kSharedBytesWithoutOptIn - std::min(kSharedBytesWithoutOptIn, kernel.static_shared_bytes);
   }

@@ -47,6 +47,8 @@ std::uint32_t shared_limit(int major, int minor) {
 
 void reset() {
   State& now = state();
+  // A test may have made the destruction of their graphs fail.
+  now.user_objects.for_each([](const CUuserObject_st& object) { object.destroy(object.pointer); });
   const std::lock_guard lock(now.mutex);
   now.version = 13000;
   now.shut_down = false;
@@ -60,6 +62,7 @@ void reset() {
   now.events.clear();
   now.graphs.clear();
   now.executable_graphs.clear();
+  now.user_objects.clear();
   now.memory.clear();
   now.launches.clear();
   context_stack().clear();
