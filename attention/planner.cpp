@@ -25,7 +25,14 @@ Result<AttentionPlanner> AttentionPlanner::over(const DeviceRows& rows, const De
 
 Result<AttentionResolution> AttentionPlanner::resolve(const AttentionProblem& problem,
                                                       PlanOptions options) const {
-  options.may_compile = options.may_compile && options.may_load;
+  if (!options.may_load && options.may_compile) {
+    // A loaded kernel exists. If none does, the usual plan names the kernel that binding refuses.
+    options.may_compile = false;
+    CUBINET_TRY_ASSIGN(AttentionResolution existing,
+                       resolve_attention(problem, device_, kernels_, backends_, options));
+    if (existing.plan) return existing;
+    options.may_compile = true;
+  }
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
                      resolve_attention(problem, device_, kernels_, backends_, options));
   const bool needs_compiler = resolution.plan && !resolution.plan->exists() && options.may_compile;

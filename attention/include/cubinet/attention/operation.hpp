@@ -105,8 +105,7 @@ struct PlanOptions {
   // a plan names an existing row, and binding it compiles nothing.
   bool may_compile = true;
   // If false, binding the plan uses kernels that are loaded already. It returns not_found, with the
-  // kernel's name, for any other, and compiles and loads nothing, as a capture requires. Nothing
-  // may be compiled then either.
+  // kernel's name, for any other, and compiles and loads nothing, as a capture requires.
   bool may_load = true;
   // If true, every kernel that the selection rules name is assumed to exist, and the kernel table
   // is not read.
