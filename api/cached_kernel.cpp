@@ -93,6 +93,14 @@ void CachedKernel::list_idle(std::uint64_t now, std::vector<Idle>& idle) const {
   }
 }
 
+std::size_t KernelCache::forget(int device) const {
+  std::size_t forgotten = 0;
+  const std::shared_lock lock(mutex_);
+  for (const auto& [id, kernel] : kernels_)
+    forgotten += kernel->forget(device) ? 1U : 0U;
+  return forgotten;
+}
+
 std::vector<CachedKernel::Idle> KernelCache::idle(std::uint64_t now) const {
   std::vector<CachedKernel::Idle> idle;
   {

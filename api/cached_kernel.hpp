@@ -91,6 +91,8 @@ class KernelCache {
   const CachedKernel* known(const KernelSpec& spec) const { return known_.find(spec); }
   // Returns the idle devices of all kernels (CachedKernel::list_idle), least recently used first.
   std::vector<CachedKernel::Idle> idle(std::uint64_t now) const;
+  // Does CachedKernel::forget() for all kernels. Returns the number of those that were loaded.
+  std::size_t forget(int device) const;
   // Returns the kernel of a stored build, or nullptr if no request leads to it because its template
   // has other parameters now.
   std::shared_ptr<const CachedKernel> resolve_held(const KernelId& id);

@@ -128,6 +128,12 @@ class RuntimeImplementation final : public Runtime {
     modules_.tick();
     return cached.forget(device);
   }
+  Result<std::size_t> forget(int device) override {
+    CUBINET_TRY(check_process());
+    const std::size_t kernels = kernels_.forget(device);
+    modules_.forget(device);
+    return kernels;
+  }
   Result<TrimmedModules> trim(std::uint64_t bytes, std::optional<int> device) override;
   Result<ModuleMemory> memory(std::optional<int> device) const override;
 

@@ -102,3 +102,16 @@ cubinet_status cubinet_runtime_trim(cubinet_runtime* runtime, uint64_t bytes, in
     return {};
   });
 }
+
+cubinet_status cubinet_runtime_forget(cubinet_runtime* runtime, int32_t device, uint64_t* kernels,
+                                      cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(runtime, "runtime"));
+    if (device < 0)
+      return Error{ErrorCode::invalid_argument, fmt::format("`device` is {}", device),
+                   "pass a device's number"};
+    CUBINET_TRY_ASSIGN(const std::size_t forgotten, runtime->session->runtime().forget(device));
+    if (kernels != nullptr) *kernels = forgotten;
+    return {};
+  });
+}

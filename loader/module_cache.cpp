@@ -10,6 +10,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -240,6 +241,20 @@ Result<TrimmedModules> ModuleCache::trim(std::uint64_t bytes, std::optional<int>
     module.reset();
   }
   return trimmed;
+}
+
+void ModuleCache::forget(int device) {
+  Modules forgotten;  // unloaded after the lock is released
+  const std::lock_guard lock(state_->mutex);
+  for (auto slot = state_->slots.begin(); slot != state_->slots.end();) {
+    if (std::get<1>(slot->first) == device) {
+      Modules& modules = slot->second.modules;
+      forgotten.insert(forgotten.end(), modules.begin(), modules.end());
+      modules.clear();
+    }
+    const bool empty = slot->second.modules.empty() && slot->second.flight == nullptr;
+    slot = empty ? state_->slots.erase(slot) : std::next(slot);
+  }
 }
 
 ModuleMemory ModuleCache::memory(std::optional<int> device) const {

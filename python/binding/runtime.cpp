@@ -63,6 +63,13 @@ std::pair<std::uint64_t, std::uint64_t> trim(const PyRuntime& self, std::uint64_
   return {freed_modules, freed_bytes};
 }
 
+std::uint64_t forget(const PyRuntime& self, std::int32_t device) {
+  const Handle<cubinet_runtime> runtime = self.state->open();
+  std::uint64_t kernels = 0;
+  call([&](cubinet_error** error) { return cubinet_runtime_forget(runtime.get(), device, &kernels, error); });
+  return kernels;
+}
+
 std::string stores(const PyRuntime& self) {
   const Handle<cubinet_runtime> runtime = self.state->open();
   cubinet_text* json = nullptr;
@@ -79,6 +86,7 @@ void add_runtime(nb::module_& module) {
       .def_prop_ro("closed", [](const PyRuntime& self) { return !self.state->handle; })
       .def("counters", counters, nb::sig("def counters(self) -> dict[str, int]"))
       .def("memory", memory, nb::arg("device"), nb::sig("def memory(self, device: int) -> dict[str, int]"))
+      .def("forget", forget, nb::arg("device"))
       .def("trim", trim, nb::arg("bytes"), nb::arg("device"))
       .def("stores", stores);
 }

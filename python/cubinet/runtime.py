@@ -169,6 +169,11 @@ class Runtime:
         )
         return Trimmed(*freed)
 
+    def forget(self, device: int) -> int:
+        """Forgets all kernels of a device whose primary context was reset, and returns how many were
+        loaded. Launches of older Functions raise DriverError; the next request loads the kernel again."""
+        return self._handle.forget(device)
+
     def stores(self) -> list[dict[str, Any]]:
         """Returns the stores that the Runtime searches, in their order, with "kind", "place", "source",
         "writable" and counters. Contacts no server."""

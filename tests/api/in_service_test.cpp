@@ -206,6 +206,28 @@ TEST_CASE("a graph keeps the module of a kernel that was released and trimmed") 
   CHECK(runtime.trim(UINT64_MAX)->modules == 1);
 }
 
+TEST_CASE("a launch after a reset of the context is a driver error until the device is forgotten") {
+  const Service service;
+  if (service.stub.missing()) return;
+  Runtime& runtime = *service.runtime;
+  const auto current = (*runtime.device(0))->make_current();
+  const Function old = *runtime.function(service.kernel(0), 0);
+  REQUIRE(runtime.function(service.kernel(1), 0));
+  REQUIRE(old.launch({}, ScaleParameters{}));
+  service.stub.reset_context(0);
+  const auto failed = old.launch({}, ScaleParameters{});
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::driver);
+  CHECK(failed.error().native == 709);
+  CHECK_FALSE(runtime.function(service.kernel(0), 0)->launch({}, ScaleParameters{}));
+  CHECK(*runtime.forget(1) == 0U);
+  CHECK(*runtime.forget(0) == 2U);
+  CHECK(runtime.memory()->modules == 0);
+  CHECK(runtime.function(service.kernel(0), 0)->launch({}, ScaleParameters{}));
+  CHECK_FALSE(old.launch({}, ScaleParameters{}));
+  CHECK(service.images() == 2);  // the old Function keeps its own
+}
+
 TEST_CASE("an observer may trim") {
   Service service;
   std::weak_ptr<Runtime> weak;

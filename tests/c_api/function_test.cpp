@@ -188,6 +188,12 @@ TEST_CASE("forgotten modules stay loaded until a trim, and memory counts them") 
   CHECK(memory().retired_bytes == memory().bytes);
   CHECK(trim() == 1);
   CHECK(memory().modules == 0);
+  kept = launcher.function();
+  std::uint64_t kernels = 0;
+  REQUIRE(cubinet_runtime_forget(launcher.runtime.get(), 0, &kernels, nullptr) == CUBINET_OK);
+  CHECK(kernels == 1);
+  CHECK(memory().modules == 0);
+  CHECK(cubinet_runtime_forget(launcher.runtime.get(), -1, &kernels, nullptr) == CUBINET_INVALID_ARGUMENT);
 }
 
 TEST_CASE("a kernel that is not loaded is neither compiled nor loaded in a capture") {

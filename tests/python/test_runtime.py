@@ -63,6 +63,8 @@ def test_modules_stay_loaded_until_a_trim(make_runtime, shared_home, stub):
     assert runtime.trim(bytes=1, device=0) == cubinet.Trimmed(1, memory.bytes)
     assert stub.live("image") == 0
     kernel.function().launch(1.0, None, None, 0, grid=1, block=32)
+    assert (runtime.forget(1), runtime.forget(0)) == (0, 1)
+    assert stub.live("image") == 0
     with pytest.raises(cubinet.InvalidArgument, match="`device` is -2"):
         runtime.trim(device=-2)
 

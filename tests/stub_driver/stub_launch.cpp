@@ -95,6 +95,7 @@ CUresult launch_kernel(const CUlaunchConfig& config, CUfunction function, void**
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (current_context() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (function->destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (current_context() != function->context) return CUDA_ERROR_INVALID_HANDLE;
   const bool own_stream = config.hStream == nullptr || now.streams.contains(config.hStream);
   if (!own_stream || (config.hStream != nullptr && config.hStream->context != function->context)) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ struct CUfunc_st {
   CUcontext context = nullptr;
   std::uint32_t dynamic_shared_limit = 0;
   bool non_portable_cluster = false;
+  bool destroyed = false;  // its context was reset
   std::weak_ptr<const char> loaded;
 };
 // A library or a module. A module has a context and provides functions. A library has no context
@@ -43,7 +45,7 @@ struct CUlib_st {
   bool visible = false;  // some device can run it
   std::shared_ptr<const char> loaded = std::make_shared<const char>();
   std::map<std::string, CUkern_st> kernels;
-  std::map<std::pair<const void*, CUcontext>, CUfunc_st> functions;
+  std::list<CUfunc_st> functions;  // those of a context that was reset stay: programs hold them
   std::map<std::pair<const void*, CUcontext>, CUdeviceptr> globals;
 };
 struct CUmod_st {

@@ -226,6 +226,11 @@ class Runtime {
   // looks in the stores, for example after a header was edited. Unloads nothing: the module is
   // retired when its last Function and graph end. Returns false if nothing was cached.
   virtual bool release(const Kernel& kernel, int device) = 0;
+  // Forgets all kernels and modules of a device whose primary context was reset
+  // (cuDevicePrimaryCtxReset). Launches of older Functions return driver errors; the next request
+  // loads the kernel again. Unloads the modules that nothing else keeps. Returns the number of
+  // kernels that were loaded.
+  virtual Result<std::size_t> forget(int device) = 0;
   // Unloads modules on the calling thread until at least `bytes` are freed or only modules in use
   // are left. The retired ones come first, then those that only the process cache keeps, each least
   // recently used first. First waits for the work of the device; nullopt: of all devices. Launches

@@ -229,6 +229,12 @@ typedef struct cubinet_counters {
 CUBINET_EXPORT cubinet_status cubinet_runtime_counters(const cubinet_runtime* runtime,
                                                        cubinet_counters* counters, cubinet_error** error);
 
+/* Forgets all kernels of a device whose primary context was reset. Launches of older functions
+ * return CUBINET_DRIVER; the next request loads the kernel again. Unloads the modules that nothing
+ * else keeps. Stores the number of kernels that were loaded; `kernels` may be NULL. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_forget(cubinet_runtime* runtime, int32_t device,
+                                                     uint64_t* kernels, cubinet_error** error);
+
 enum { CUBINET_ALL_DEVICES = -1 };
 
 /* The modules that a runtime keeps loaded, and their bytes on the device. */

@@ -31,6 +31,9 @@ class ModuleCache {
   // waits for their devices. Returns busy, and unloads nothing, during a capture on one of them.
   // nullopt: all devices.
   Result<TrimmedModules> trim(std::uint64_t bytes, std::optional<int> device = {});
+  // Removes every module of a device from the cache, for a device whose context was reset. Those
+  // without another owner are unloaded.
+  void forget(int device);
   // Counts the modules, without the idle ones, which only the process cache knows.
   ModuleMemory memory(std::optional<int> device = {}) const;
 
