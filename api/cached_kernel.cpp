@@ -3,7 +3,10 @@
 
 #include "held_kernels.hpp"
 
+#include <cubinet/loader/module.hpp>
 #include <cubinet/spec/user_image.hpp>
+
+#include <algorithm>
 
 namespace cubinet {
 
@@ -20,34 +23,96 @@ Result<Function> pick_function(const LoadedFunctions& functions, std::string_vie
                "it has " + names};
 }
 
-Result<Function> CachedKernel::find(int device, std::string_view entry_point) const {
-  const std::shared_lock lock(mutex_);
-  const auto index = static_cast<std::size_t>(device);
-  if (index >= by_device_.size() || by_device_[index].empty()) return Function();
-  return pick_function(by_device_[index], entry_point, spec());
+namespace {
+
+// Returns whether the process cache alone keeps the module: the module cache has one reference, and
+// each of the functions another. REQUIRES: the slot's mutex is held, which keeps readers from
+// taking a reference.
+bool is_idle(const LoadedFunctions& functions) {
+  return !functions.empty() &&
+         functions.front().module().use_count() == static_cast<long>(functions.size()) + 1;
+}
+
+}  // namespace
+
+Result<Function> CachedKernel::find(int device, std::string_view entry_point, std::uint64_t now) const {
+  const DeviceSlot* slot = slots_.find(device);
+  if (slot == nullptr) return Function();
+  const std::shared_lock lock(slot->mutex);
+  if (slot->functions.empty()) return Function();
+  slot->note_use(now);
+  return pick_function(slot->functions, entry_point, spec());
 }
 
 LoadedFunctions CachedKernel::loaded(int device) const {
-  const std::shared_lock lock(mutex_);
-  const auto index = static_cast<std::size_t>(device);
-  return index < by_device_.size() ? by_device_[index] : LoadedFunctions();
+  const DeviceSlot* slot = slots_.find(device);
+  if (slot == nullptr) return {};
+  const std::shared_lock lock(slot->mutex);
+  return slot->functions;
 }
 
-void CachedKernel::store(int device, LoadedFunctions functions) const {
-  const std::unique_lock lock(mutex_);
-  const auto index = static_cast<std::size_t>(device);
-  if (index >= by_device_.size()) by_device_.resize(index + 1);
-  by_device_[index] = std::move(functions);
+void CachedKernel::store(int device, LoadedFunctions functions, std::uint64_t now) const {
+  DeviceSlot& slot = slots_.find_or_add(device);
+  const std::unique_lock lock(slot.mutex);
+  slot.functions.swap(functions);
+  slot.note_use(now);
 }
 
 bool CachedKernel::forget(int device) const {
-  // destroyed after the lock is released, because it may unload a module
+  // Destroyed after the lock is released, because it may unload a module if the Runtime has ended.
   LoadedFunctions forgotten;
-  const std::unique_lock lock(mutex_);
-  const auto index = static_cast<std::size_t>(device);
-  if (device < 0 || index >= by_device_.size() || by_device_[index].empty()) return false;
-  forgotten.swap(by_device_[index]);
+  DeviceSlot* slot = slots_.find(device);
+  if (slot == nullptr) return false;
+  const std::unique_lock lock(slot->mutex);
+  forgotten.swap(slot->functions);
+  return !forgotten.empty();
+}
+
+bool CachedKernel::forget_if_idle(int device) const {
+  LoadedFunctions forgotten;
+  DeviceSlot* slot = slots_.find(device);
+  if (slot == nullptr) return false;
+  const std::unique_lock lock(slot->mutex);
+  if (!is_idle(slot->functions)) return false;
+  forgotten.swap(slot->functions);
   return true;
+}
+
+void CachedKernel::list_idle(std::uint64_t now, std::vector<Idle>& idle) const {
+  for (int device = 0; static_cast<std::size_t>(device) < slots_.size(); ++device) {
+    const DeviceSlot* slot = slots_.find(device);
+    if (slot == nullptr) continue;
+    const std::unique_lock lock(slot->mutex);
+    if (slot->functions.empty()) continue;
+    if (is_idle(slot->functions)) {
+      idle.push_back({this, device, slot->last_use.load(std::memory_order_relaxed),
+                      slot->functions.front().module()->bytes()});
+    } else if (now != 0) {
+      slot->note_use(now);
+    }
+  }
+}
+
+std::size_t KernelCache::forget(int device) const {
+  std::size_t forgotten = 0;
+  const std::shared_lock lock(mutex_);
+  for (const auto& [id, kernel] : kernels_)
+    forgotten += kernel->forget(device) ? 1U : 0U;
+  return forgotten;
+}
+
+std::vector<CachedKernel::Idle> KernelCache::idle(std::uint64_t now) const {
+  std::vector<CachedKernel::Idle> idle;
+  {
+    const std::shared_lock lock(mutex_);
+    // An entry of another requested form leads to the same kernel.
+    for (const auto& [id, kernel] : kernels_) {
+      if (kernel->id() == id) kernel->list_idle(now, idle);
+    }
+  }
+  std::stable_sort(idle.begin(), idle.end(),
+                   [](const auto& a, const auto& b) { return a.last_use < b.last_use; });
+  return idle;
 }
 
 std::shared_ptr<const CachedKernel> KernelCache::find(const KernelId& asked) const {
@@ -66,14 +131,19 @@ std::shared_ptr<const CachedKernel> KernelCache::intern(const KernelId& asked,
 
 Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(const KernelSpec& spec) {
   const KernelId asked = identify(spec);
-  if (auto known = find(asked)) return known;
+  if (auto known = find(asked)) {
+    known_.add(spec, known);
+    return known;
+  }
   if (spec.maker == KernelMaker::kernel_template) {
     if (auto kernel_template = templates_.find(spec.name)) {
       KernelSpec wanted = spec;
       wanted.options = with_defaults(std::move(wanted.options), options_.flags);
       CUBINET_TRY_ASSIGN(KernelSpec resolved, (*kernel_template)->resolve(wanted));
-      return intern(asked, std::make_shared<const CachedKernel>(owner_, *std::move(kernel_template),
-                                                                std::move(resolved), options_));
+      auto kernel = intern(asked, std::make_shared<const CachedKernel>(owner_, *std::move(kernel_template),
+                                                                       std::move(resolved), options_));
+      known_.add(spec, kernel);
+      return kernel;
     }
   }
   CUBINET_TRY_ASSIGN(KernelSpec held, held_kernel(library_, spec, templates_));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "device_slots.hpp"
+#include "known_specs.hpp"
 #include "library.hpp"
 
 #include <cubinet/jit/prepared_request.hpp>
@@ -13,9 +15,6 @@
 #include <vector>
 
 namespace cubinet {
-
-// The functions of one kernel on one device, in the order of the record's entry points.
-using LoadedFunctions = std::vector<Function>;
 
 // A resolved kernel and its part of the process cache: its loaded functions by device ordinal.
 // Lives as long as its Runtime.
@@ -39,12 +38,25 @@ class CachedKernel final : public Kernel {
   const void* owner() const { return owner_.get(); }
 
   // Returns an empty Function if nothing is loaded on the device, and not_found for an unknown
-  // entry point.
-  Result<Function> find(int device, std::string_view entry_point) const;
+  // entry point. `now` is the time of a hit (ModuleCache::now).
+  Result<Function> find(int device, std::string_view entry_point, std::uint64_t now) const;
   // Returns all functions loaded on the device; empty if there are none.
   LoadedFunctions loaded(int device) const;
-  void store(int device, LoadedFunctions functions) const;
+  void store(int device, LoadedFunctions functions, std::uint64_t now) const;
+  // Retires the module, unless something else keeps it.
   bool forget(int device) const;
+
+  // A device on which only the process cache keeps the kernel's module.
+  struct Idle {
+    const CachedKernel* kernel = nullptr;
+    int device = -1;
+    std::uint64_t last_use = 0;
+    std::uint64_t bytes = 0;
+  };
+  // Appends the idle devices. Other devices count as used at `now`, unless it is 0.
+  void list_idle(std::uint64_t now, std::vector<Idle>& idle) const;
+  // Does forget(), and only if the module is idle.
+  bool forget_if_idle(int device) const;
 
  private:
   // A token of the Runtime. Holding it keeps another Runtime from getting the same address.
@@ -52,10 +64,7 @@ class CachedKernel final : public Kernel {
   KernelSpec spec_;
   KernelId id_;
   std::optional<PreparedRequest> request_;
-  // One lock per kernel, shared by readers, so that threads that launch different kernels do not
-  // contend.
-  mutable std::shared_mutex mutex_;
-  mutable std::vector<LoadedFunctions> by_device_;
+  mutable DeviceSlots slots_;
 };
 
 // Returns one entry point; an empty name means the first. The error not_found lists the existing
@@ -77,6 +86,13 @@ class KernelCache {
   Result<std::shared_ptr<const CachedKernel>> resolve(const SourceProgram& program);
   Result<std::shared_ptr<const CachedKernel>> resolve(std::string_view name, ByteView image);
   Result<std::shared_ptr<const CachedKernel>> resolve(std::string_view key_or_name);
+  // Returns the kernel of a specification that was resolved before, or nullptr. Takes no lock and
+  // does not allocate. The kernel lives as long as the cache.
+  const CachedKernel* known(const KernelSpec& spec) const { return known_.find(spec); }
+  // Returns the idle devices of all kernels (CachedKernel::list_idle), least recently used first.
+  std::vector<CachedKernel::Idle> idle(std::uint64_t now) const;
+  // Does CachedKernel::forget() for all kernels. Returns the number of those that were loaded.
+  std::size_t forget(int device) const;
   // Returns the kernel of a stored build, or nullptr if no request leads to it because its template
   // has other parameters now.
   std::shared_ptr<const CachedKernel> resolve_held(const KernelId& id);
@@ -95,6 +111,7 @@ class KernelCache {
   const TemplateCatalog& templates_;
   Library& library_;
   CompileOptions options_;
+  KnownSpecs known_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<KernelId, std::shared_ptr<const CachedKernel>, HashId> kernels_;
 };

@@ -4,9 +4,11 @@
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/stopwatch.hpp>
+#include <cubinet/base/thread_counter.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/loader/module_cache.hpp>
+#include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <atomic>
@@ -18,7 +20,7 @@ namespace {
 constexpr const char* kBundledHeaders = "headers";  // subfolder of a home
 
 struct AtomicCounters {
-  std::atomic<std::uint64_t> process_hits{0};
+  ThreadCounter process_hits;  // the only one on the path of a hit
   std::atomic<std::uint64_t> memory_hits{0};
   std::atomic<std::uint64_t> registry_hits{0};
   std::atomic<std::uint64_t> bundle_hits{0};
@@ -32,7 +34,7 @@ struct AtomicCounters {
   std::atomic<std::uint64_t>& of(KernelSource source) {
     switch (source) {
       case KernelSource::process:
-        return process_hits;
+        break;
       case KernelSource::memory:
         return memory_hits;
       case KernelSource::registry:
@@ -57,7 +59,8 @@ class RuntimeImplementation final : public Runtime {
         environment_(options_.compiler, options_.driver_library, options_.log),
         library_(std::move(options_.stores), options_.log, std::move(options_.caches)),
         kernels_(owner_, options_.templates, library_, options_.compile_options),
-        source_(library_, environment_, options_.compile, options_.targets, options_.log) {}
+        source_(library_, environment_, options_.compile, options_.targets, options_.log),
+        modules_(options_.module_limit, options_.log) {}
 
   Result<std::shared_ptr<const Kernel>> resolve(const KernelSpec& spec) override {
     // before any lock, because a thread that does not exist in the child may hold it
@@ -81,14 +84,24 @@ class RuntimeImplementation final : public Runtime {
     return std::shared_ptr<const Kernel>(std::move(kernel));
   }
 
-  Result<Function> function(const KernelSpec& spec, int device, std::string_view entry_point) override {
+  Result<Function> function(const KernelSpec& spec, int device, std::string_view entry_point,
+                            LoadPolicy policy) override {
+    if (const CachedKernel* known = kernels_.known(spec))
+      return function_of(*known, device, entry_point, {.policy = policy});
     CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, device));
-    return function_of(*kernel, device, entry_point);
+    return function_of(*kernel, device, entry_point, {.policy = policy});
   }
-  Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point) override {
+  Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point,
+                            LoadPolicy policy) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
     if (cached.owner() != owner_.get()) return refuse(kernel.spec(), device, not_ours(kernel));
-    return function_of(cached, device, entry_point);
+    return function_of(cached, device, entry_point, {.policy = policy});
+  }
+  Result<Function> function_on_stream(const Kernel& kernel, int device, CUstream stream,
+                                      std::string_view entry_point) override {
+    const auto& cached = static_cast<const CachedKernel&>(kernel);
+    if (cached.owner() != owner_.get()) return refuse(kernel.spec(), device, not_ours(kernel));
+    return function_of(cached, device, entry_point, {.stream = &stream});
   }
 
   Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target, ImageKind kind) override;
@@ -111,8 +124,18 @@ class RuntimeImplementation final : public Runtime {
 
   bool release(const Kernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    return check_process() && cached.owner() == owner_.get() && cached.forget(device);
+    if (!check_process() || cached.owner() != owner_.get()) return false;
+    modules_.tick();
+    return cached.forget(device);
   }
+  Result<std::size_t> forget(int device) override {
+    CUBINET_TRY(check_process());
+    const std::size_t kernels = kernels_.forget(device);
+    modules_.forget(device);
+    return kernels;
+  }
+  Result<TrimmedModules> trim(std::uint64_t bytes, std::optional<int> device) override;
+  Result<ModuleMemory> memory(std::optional<int> device) const override;
 
   Result<std::shared_ptr<const Device>> device(int ordinal) override {
     CUBINET_TRY(check_process());
@@ -132,7 +155,14 @@ class RuntimeImplementation final : public Runtime {
   Result<void> check_process() const;
   static Error not_ours(const Kernel& kernel);
   Result<std::shared_ptr<const CachedKernel>> prepare_request(const KernelSpec& spec, int device);
-  Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point);
+  // The circumstances that decide whether a look-up may load.
+  struct Circumstances {
+    LoadPolicy policy = LoadPolicy::may_load;
+    const CUstream* stream = nullptr;  // of the launch; nullptr: not known
+  };
+  Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point,
+                               Circumstances circumstances);
+  Result<void> check_may_load(const CachedKernel& kernel, int device, Circumstances circumstances);
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
@@ -192,20 +222,40 @@ Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_reque
   return resolved;
 }
 
+// Called only if the kernel is not loaded.
+Result<void> RuntimeImplementation::check_may_load(const CachedKernel& kernel, int device,
+                                                   Circumstances circumstances) {
+  bool capturing = false;
+  if (circumstances.stream != nullptr) {
+    CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
+    CUBINET_TRY_ASSIGN(capturing, is_capturing(*opened, *circumstances.stream));
+  }
+  if (!capturing && circumstances.policy == LoadPolicy::may_load) return {};
+  return Error{ErrorCode::not_found,
+               kernel.spec().to_string() + " is not loaded on device " + std::to_string(device) + ", and " +
+                   (capturing ? "nothing is compiled or loaded while the stream is captured"
+                              : "the request allows loaded kernels only"),
+               capturing ? "load it with `Runtime::function()` before the capture"
+                         : "load it with `Runtime::function()` first, or allow loading"};
+}
+
 Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, int device,
-                                                    std::string_view entry_point) {
+                                                    std::string_view entry_point,
+                                                    Circumstances circumstances) {
   if (device < 0) {
     return refuse(kernel.spec(), device,
                   Error{ErrorCode::invalid_argument, "device " + std::to_string(device) + " cannot exist",
                         "devices are numbered from 0"});
   }
   if (auto checked = check_process(); !checked) return refuse(kernel.spec(), device, checked.error());
-  auto function = kernel.find(device, entry_point);
+  auto function = kernel.find(device, entry_point, modules_.now());
   if (!function) return refuse(kernel.spec(), device, function.error());
   if (*function) {
-    counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
+    counters_.process_hits.add();
     return function;
   }
+  if (auto allowed = check_may_load(kernel, device, circumstances); !allowed)
+    return refuse(kernel.spec(), device, allowed.error());
   // The observer is called after the flight has ended, because it may request the same kernel.
   std::optional<KernelEvent> event;
   const Stopwatch watch;
@@ -215,7 +265,7 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
       functions ? pick_function(*functions, entry_point, kernel.spec()) : Result<Function>(functions.error());
   // Not covered by an event: an unknown entry point, and the failure of a joined request.
   if (!picked && (functions || !event)) return refuse(kernel.spec(), device, picked.error());
-  if (picked && !event) counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
+  if (picked && !event) counters_.process_hits.add();
   return picked;
 }
 
@@ -227,7 +277,7 @@ Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, 
   if (options_.observer) event->spec = kernel.spec();
   event->device = device;
   auto functions = load_observed(kernel, device, *event);
-  if (functions) kernel.store(device, *functions);
+  if (functions) kernel.store(device, *functions, modules_.now());
   return functions;
 }
 
@@ -341,12 +391,39 @@ void RuntimeImplementation::report(KernelEvent& event, const Stopwatch& watch, c
   observe(event);
 }
 
+Result<TrimmedModules> RuntimeImplementation::trim(std::uint64_t bytes, std::optional<int> device) {
+  CUBINET_TRY(check_process());
+  CUBINET_TRY_ASSIGN(TrimmedModules trimmed, modules_.trim(bytes, device));
+  if (trimmed.bytes >= bytes) return trimmed;
+  std::uint64_t retiring = 0;
+  for (const CachedKernel::Idle& idle : kernels_.idle(modules_.tick())) {
+    if (device && idle.device != *device) continue;
+    if (retiring >= bytes - trimmed.bytes) break;
+    if (idle.kernel->forget_if_idle(idle.device)) retiring += idle.bytes;
+  }
+  CUBINET_TRY_ASSIGN(const TrimmedModules more, modules_.trim(bytes - trimmed.bytes, device));
+  trimmed.modules += more.modules;
+  trimmed.bytes += more.bytes;
+  return trimmed;
+}
+
+Result<ModuleMemory> RuntimeImplementation::memory(std::optional<int> device) const {
+  CUBINET_TRY(check_process());
+  ModuleMemory memory = modules_.memory(device);
+  for (const CachedKernel::Idle& idle : kernels_.idle(0)) {
+    if (device && idle.device != *device) continue;
+    ++memory.idle_modules;
+    memory.idle_bytes += idle.bytes;
+  }
+  return memory;
+}
+
 Runtime::Counters RuntimeImplementation::counters() const {
   const auto read = [](const std::atomic<std::uint64_t>& value) {
     return value.load(std::memory_order_relaxed);
   };
   Counters counters;
-  counters.process_hits = read(counters_.process_hits);
+  counters.process_hits = counters_.process_hits.sum();
   counters.memory_hits = read(counters_.memory_hits);
   counters.registry_hits = read(counters_.registry_hits);
   counters.bundle_hits = read(counters_.bundle_hits);

@@ -180,7 +180,9 @@ Result<AttentionMerge> AttentionMerge::bind(Runtime& runtime, const Problem& pro
   const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
   KernelSpec spec{kMergeTemplate, {}};
   spec.set("dtype", type(problem.data_type)).set("dtype_o", type(problem.data_type_o));
-  CUBINET_TRY_ASSIGN(binding->function, runtime.function(spec, device, kMergeTemplate));
+  CUBINET_TRY_ASSIGN(binding->function,
+                     runtime.function(spec, device, kMergeTemplate,
+                                      problem.may_load ? LoadPolicy::may_load : LoadPolicy::loaded_only));
   AttentionMergeParameters& p = binding->prepared;
   CUBINET_TRY_ASSIGN(p.heads, kernel_templates::make_fast_divisor(problem.heads));
   p.row_vectors = static_cast<int>(problem.head_dim / kColumnsOfLane);

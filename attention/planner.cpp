@@ -25,6 +25,14 @@ Result<AttentionPlanner> AttentionPlanner::over(const DeviceRows& rows, const De
 
 Result<AttentionResolution> AttentionPlanner::resolve(const AttentionProblem& problem,
                                                       PlanOptions options) const {
+  if (!options.may_load && options.may_compile) {
+    // A loaded kernel exists. If none does, the usual plan names the kernel that binding refuses.
+    options.may_compile = false;
+    CUBINET_TRY_ASSIGN(AttentionResolution existing,
+                       resolve_attention(problem, device_, kernels_, backends_, options));
+    if (existing.plan) return existing;
+    options.may_compile = true;
+  }
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
                      resolve_attention(problem, device_, kernels_, backends_, options));
   const bool needs_compiler = resolution.plan && !resolution.plan->exists() && options.may_compile;
@@ -42,7 +50,7 @@ Result<AttentionPlan> AttentionPlanner::plan(const AttentionProblem& problem, Pl
 }
 
 PlanRequest AttentionPlanner::request(const AttentionProblem& problem, PlanOptions options) const {
-  options.may_compile = options.may_compile && may_compile_;
+  options.may_compile = options.may_compile && options.may_load && may_compile_;
   return {problem, device_, kernels_, std::move(options)};
 }
 

@@ -30,6 +30,13 @@ struct LaunchOptions {
 };
 Result<void> bench_launch(const Settings& settings, const LaunchOptions& options, Report& report);
 
+// Measures look-ups by 1, 2, 4 and 8 threads: of one kernel, of 200, and on a device for each
+// thread.
+struct ThreadOptions {
+  std::filesystem::path driver;  // the library of the driver, such as the tests' stub; empty: libcuda.so.1
+};
+Result<void> bench_threads(const Settings& settings, const ThreadOptions& options, Report& report);
+
 // Measures one first request in this process and prints one JSON line. Scripts alternate its
 // processes with those of peers.
 struct FirstOptions {

@@ -3,12 +3,12 @@
 #include "benchmarks.hpp"
 #include "decode_problems.hpp"
 #include "launch_timing.hpp"
+#include "look_up_timing.hpp"
 #include "published_bench.hpp"
 
 #include <cubinet/base/file_system.hpp>
 
 #include <array>
-#include <thread>
 
 namespace cubinet::bench {
 namespace {
@@ -75,32 +75,6 @@ Result<void> add_case(const Settings& settings, const std::shared_ptr<Runtime>& 
   return {};
 }
 
-// Returns the seconds per lookup of one thread while `threads` threads look up the same kernels.
-Result<double> time_look_ups(unsigned threads, const std::function<Result<Function>(int)>& look_up) {
-  constexpr int kLookUps = 100000;
-  std::vector<double> seconds(threads, 0);
-  std::vector<Result<void>> outcomes(threads);
-  const auto work = [&](unsigned index) {
-    const double start = now_seconds();
-    for (int i = 0; i < kLookUps; ++i) {
-      const Result<Function> function = look_up(i);
-      if (!function) {
-        outcomes[index] = function.error();
-        return;
-      }
-    }
-    seconds[index] = (now_seconds() - start) / kLookUps;
-  };
-  std::vector<std::thread> workers;
-  for (unsigned i = 0; i < threads; ++i)
-    workers.emplace_back(work, i);
-  for (std::thread& worker : workers)
-    worker.join();
-  for (const Result<void>& outcome : outcomes)
-    CUBINET_TRY(outcome);
-  return median(seconds);
-}
-
 Result<void> add_look_ups(const Settings& settings, const std::shared_ptr<Runtime>& runtime, Report& report) {
   constexpr int kKernels = 16;
   std::vector<KernelSpec> specs;
@@ -112,14 +86,16 @@ Result<void> add_look_ups(const Settings& settings, const std::shared_ptr<Runtim
   }
   KernelSpec complete_attention = attention_spec(128, 64);
   CUBINET_TRY(runtime->function(complete_attention, settings.device));
-  const auto by_prepared = [&](int i) {
+  const auto by_prepared = [&](unsigned, int i) {
     return runtime->function(*prepared[static_cast<std::size_t>(i % kKernels)], settings.device);
   };
-  const auto by_one = [&](int) { return runtime->function(*prepared.front(), settings.device); };
-  const auto by_spec = [&](int i) {
+  const auto by_one = [&](unsigned, int) { return runtime->function(*prepared.front(), settings.device); };
+  const auto by_spec = [&](unsigned, int i) {
     return runtime->function(specs[static_cast<std::size_t>(i % kKernels)], settings.device);
   };
-  const auto by_attention_spec = [&](int) { return runtime->function(complete_attention, settings.device); };
+  const auto by_attention_spec = [&](unsigned, int) {
+    return runtime->function(complete_attention, settings.device);
+  };
   const std::vector<Contender> contenders = {
       {"prepared, 16 kernels, 1 thread", [&] { return time_look_ups(1, by_prepared); }},
       {"prepared, 16 kernels, 16 threads", [&] { return time_look_ups(16, by_prepared); }},

@@ -52,6 +52,7 @@ struct Arguments {
   FirstOptions first;
   DecodeOptions decode;
   LaunchOptions launch;
+  ThreadOptions threads;
   RawOptions raw;
   CorpusOptions corpus;
   std::filesystem::path published;
@@ -110,6 +111,12 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
   });
   launch->add_option("--cubins", arguments.launch.cubins, "Folder to leave the launched cubins in");
   launch->add_flag("--only-launch", arguments.launch.only_launch, "Without the look-ups alone");
+
+  CLI::App* threads = verb("threads", "Look-ups by 1, 2, 4 and 8 threads, on one device and on several", [&] {
+    return with_report("threads", settings,
+                       [&](Report& report) { return bench_threads(settings, arguments.threads, report); });
+  });
+  threads->add_option("--driver", arguments.threads.driver, "Library of the driver, such as the tests' stub");
 
   CLI::App* decode = verb("decode", "Decode attention: errors and times on every path, kernel times", [&] {
     return with_report("decode", settings,

@@ -28,7 +28,8 @@ constexpr std::uint32_t kProblemFlags =
     CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE | CUBINET_ATTENTION_SINKS |
     CUBINET_ATTENTION_SCALES_ON_DEVICE | CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
     CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS | CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW;
-constexpr std::uint32_t kPlanFlags = CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY;
+constexpr std::uint32_t kPlanFlags =
+    CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY | CUBINET_PLAN_LOADED_KERNELS;
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
 constexpr cubinet_plan_options kDefaultOptions = CUBINET_PLAN_OPTIONS_INIT;
 constexpr cubinet_attention_tensors kNoTensors = CUBINET_ATTENTION_TENSORS_INIT;
@@ -201,6 +202,7 @@ Result<PlanOptions> plan_options_of(const cubinet_plan_options* options) {
   if (given.splits != 0) converted.splits = given.splits;
   if (given.split_tokens != 0) converted.split_tokens = given.split_tokens;
   converted.may_compile = (given.flags & CUBINET_PLAN_EXISTING_KERNELS) == 0;
+  converted.may_load = (given.flags & CUBINET_PLAN_LOADED_KERNELS) == 0;
   converted.starts_early = (given.flags & CUBINET_PLAN_STARTS_EARLY) != 0;
   return converted;
 }

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
+#include <system_error>
 
 namespace cubinet::c_api {
 namespace {
@@ -71,6 +73,22 @@ Result<void> add_compiler_flag(SessionOptions& options, std::string value) {
   CUBINET_TRY_ASSIGN(const CompilerOptions flags, parse_compiler_flags(std::array{std::move(value)}));
   for (const auto& [name, flag] : flags)
     options.compile_options.flags[name] = flag;
+  return {};
+}
+
+Result<void> set_module_limit(SessionOptions& options, std::string value) {
+  const char* const end = value.data() + value.size();
+  std::uint64_t bytes = 0;
+  const auto [rest, status] = std::from_chars(value.data(), end, bytes);
+  if (status != std::errc() || rest != end)
+    return wrong_value("module_limit", value.substr(0, 80), "a number of bytes; 0: no limit");
+  options.module_limit.bytes = bytes;
+  return {};
+}
+
+Result<void> set_module_limit_excess(SessionOptions& options, std::string value) {
+  CUBINET_TRY_ASSIGN(const bool is_error, choice_of("module_limit_excess", value, "error", "warning"));
+  options.module_limit.excess = is_error ? ModuleLimit::Excess::error : ModuleLimit::Excess::warning;
   return {};
 }
 
@@ -141,6 +159,8 @@ constexpr Option kOptions[] = {
     {"compiler_flag", add_compiler_flag},
     {"template_file", keep<&SessionOptions::template_files>},
     {"driver_library", keep<&SessionOptions::driver_library>},
+    {"module_limit", set_module_limit},
+    {"module_limit_excess", set_module_limit_excess},
 };
 
 Result<void> set_option(SessionOptions& options, std::string_view name, std::string value) {

@@ -57,6 +57,17 @@ Result<void> launch(const Function& function, const cubinet_launch_config* confi
   return function.launch_raw(launch_of(*config), arguments, sizes, count);
 }
 
+Result<void> get_function(const cubinet_kernel* kernel, std::int32_t device, cubinet_string entry_point,
+                          LoadPolicy policy, cubinet_function** function) {
+  CUBINET_TRY(check_pointer(kernel, "kernel"));
+  CUBINET_TRY(check_pointer(function, "function"));
+  CUBINET_TRY_ASSIGN(const std::string name, text_of(entry_point, "entry_point"));
+  CUBINET_TRY_ASSIGN(Function loaded,
+                     kernel->session->runtime().function(*kernel->kernel, device, name, policy));
+  *function = new cubinet_function{std::move(loaded)};
+  return {};
+}
+
 }  // namespace
 }  // namespace cubinet::c_api
 
@@ -66,12 +77,15 @@ using namespace cubinet::c_api;
 cubinet_status cubinet_function_get(const cubinet_kernel* kernel, int32_t device, cubinet_string entry_point,
                                     cubinet_function** function, cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
-    CUBINET_TRY(check_pointer(kernel, "kernel"));
-    CUBINET_TRY(check_pointer(function, "function"));
-    CUBINET_TRY_ASSIGN(const std::string name, text_of(entry_point, "entry_point"));
-    CUBINET_TRY_ASSIGN(Function loaded, kernel->session->runtime().function(*kernel->kernel, device, name));
-    *function = new cubinet_function{std::move(loaded)};
-    return {};
+    return get_function(kernel, device, entry_point, LoadPolicy::may_load, function);
+  });
+}
+
+cubinet_status cubinet_function_get_loaded(const cubinet_kernel* kernel, int32_t device,
+                                           cubinet_string entry_point, cubinet_function** function,
+                                           cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    return get_function(kernel, device, entry_point, LoadPolicy::loaded_only, function);
   });
 }
 
@@ -134,7 +148,14 @@ cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32_t device,
                               const uint32_t* sizes, size_t count, cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(kernel, "kernel"));
-    CUBINET_TRY_ASSIGN(const Function loaded, kernel->session->runtime().function(*kernel->kernel, device));
+    cubinet_launch_config older;
+    if (!is_current(config)) {
+      CUBINET_TRY_ASSIGN(older, read_config(config));
+      config = &older;
+    }
+    CUBINET_TRY_ASSIGN(const Function loaded,
+                       kernel->session->runtime().function_on_stream(*kernel->kernel, device,
+                                                                     static_cast<CUstream>(config->stream)));
     return launch(loaded, config, arguments, sizes, count);
   });
 }

@@ -5,6 +5,23 @@
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/store_json.hpp>
 
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace cubinet::c_api {
+namespace {
+
+Result<std::optional<int>> device_of(std::int32_t device) {
+  if (device >= 0) return std::optional<int>(device);
+  if (device == CUBINET_ALL_DEVICES) return std::optional<int>();
+  return Error{ErrorCode::invalid_argument, fmt::format("`device` is {}", device),
+               "pass a device's number or CUBINET_ALL_DEVICES"};
+}
+
+}  // namespace
+}  // namespace cubinet::c_api
+
 using namespace cubinet;
 using namespace cubinet::c_api;
 
@@ -54,5 +71,47 @@ cubinet_status cubinet_runtime_counters(const cubinet_runtime* runtime, cubinet_
     facts.failures = counted.failures;
     facts.bytes_loaded = counted.bytes_loaded;
     return write_structure(facts, counters, "counters");
+  });
+}
+
+cubinet_status cubinet_runtime_memory(const cubinet_runtime* runtime, int32_t device, cubinet_memory* memory,
+                                      cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(runtime, "runtime"));
+    CUBINET_TRY_ASSIGN(const auto where, device_of(device));
+    CUBINET_TRY_ASSIGN(const ModuleMemory counted, runtime->session->runtime().memory(where));
+    cubinet_memory facts = CUBINET_MEMORY_INIT;
+    facts.modules = counted.modules;
+    facts.bytes = counted.bytes;
+    facts.idle_modules = counted.idle_modules;
+    facts.idle_bytes = counted.idle_bytes;
+    facts.retired_modules = counted.retired_modules;
+    facts.retired_bytes = counted.retired_bytes;
+    return write_structure(facts, memory, "memory");
+  });
+}
+
+cubinet_status cubinet_runtime_trim(cubinet_runtime* runtime, uint64_t bytes, int32_t device,
+                                    uint64_t* freed_modules, uint64_t* freed_bytes, cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(runtime, "runtime"));
+    CUBINET_TRY_ASSIGN(const auto where, device_of(device));
+    CUBINET_TRY_ASSIGN(const TrimmedModules trimmed, runtime->session->runtime().trim(bytes, where));
+    if (freed_modules != nullptr) *freed_modules = trimmed.modules;
+    if (freed_bytes != nullptr) *freed_bytes = trimmed.bytes;
+    return {};
+  });
+}
+
+cubinet_status cubinet_runtime_forget(cubinet_runtime* runtime, int32_t device, uint64_t* kernels,
+                                      cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(runtime, "runtime"));
+    if (device < 0)
+      return Error{ErrorCode::invalid_argument, fmt::format("`device` is {}", device),
+                   "pass a device's number"};
+    CUBINET_TRY_ASSIGN(const std::size_t forgotten, runtime->session->runtime().forget(device));
+    if (kernels != nullptr) *kernels = forgotten;
+    return {};
   });
 }

@@ -26,6 +26,8 @@ inline constexpr std::size_t kFirstSize<cubinet_log_callback> = 32;
 template <>
 inline constexpr std::size_t kFirstSize<cubinet_counters> = 88;
 template <>
+inline constexpr std::size_t kFirstSize<cubinet_memory> = 56;
+template <>
 inline constexpr std::size_t kFirstSize<cubinet_value> = 72;
 template <>
 inline constexpr std::size_t kFirstSize<cubinet_source> = 120;

@@ -74,7 +74,11 @@ constexpr Term kTerms[] = {
     {"PrebuildOptions::skip_refused", "--skip-refused"},
     {"Runtime::resolve(name, image)", "`cubinet registry add FILE --name NAME`"},
     {"Runtime::release()", "Runtime::release()"},  // no verb keeps a plan
-    {"Runtime::rows()", "Runtime::rows()"},        // no verb keeps a plan
+    // No verb has a limit, looks up without loading or trims.
+    {"Runtime::function()", "Runtime::function()"},
+    {"Runtime::trim()", "Runtime::trim()"},
+    {"RuntimeOptions::module_limit", "RuntimeOptions::module_limit"},
+    {"Runtime::rows()", "Runtime::rows()"},  // no verb keeps a plan
     {"RuntimeOptions::compile", "`cubinet compile`"},
     {"RuntimeOptions::templates", "--template-file"},
     {"SecretKey::generate()", "`cubinet trust keygen`"},

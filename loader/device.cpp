@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "deferred_calls.hpp"
 #include "driver_api.hpp"
 
 #include <cubinet/loader/driver.hpp>
@@ -28,6 +29,13 @@ Result<std::shared_ptr<const Device>> Device::open(std::shared_ptr<const Driver>
 
 Device::~Device() {
   if (!driver_->in_opening_process()) return;
+  if (DeferredCalls::in_callback()) {
+    driver_->deferred().add([handle = handle_](const DriverApi& api) {
+      static_cast<void>(api.cuDevicePrimaryCtxRelease(handle));
+    });
+    return;
+  }
+  driver_->deferred().run(driver_->api());
   driver_->report(driver_->api().cuDevicePrimaryCtxRelease(handle_), "cuDevicePrimaryCtxRelease",
                   "closing " + properties().to_string());
 }

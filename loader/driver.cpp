@@ -151,7 +151,8 @@ std::string DeviceProperties::to_string() const {
   return "device " + std::to_string(ordinal) + " (" + name + ")";
 }
 
-Driver::Driver() : fork_guard_(std::make_unique<const ForkGuard>()) {}
+Driver::Driver()
+    : fork_guard_(std::make_unique<const ForkGuard>()), deferred_(std::make_unique<DeferredCalls>()) {}
 Driver::~Driver() = default;
 
 Result<std::shared_ptr<const Driver>> Driver::open(const std::optional<std::string>& library_name,

@@ -32,6 +32,7 @@
   X(cuCtxPushCurrent, 4000)                            \
   X(cuCtxPopCurrent, 4000)                             \
   X(cuCtxGetCurrent, 4000)                             \
+  X(cuCtxSynchronize, 2000)                            \
   X(cuLibraryLoadData, 12000)                          \
   X(cuLibraryUnload, 12000)                            \
   X(cuLibraryGetKernel, 12000)                         \
@@ -66,9 +67,13 @@
   X(cuStreamBeginCapture, 10010)                       \
   X(cuStreamEndCapture, 10000)                         \
   X(cuStreamIsCapturing, 10000)                        \
+  X(cuStreamGetCaptureInfo, 11030)                     \
   X(cuGraphInstantiateWithFlags, 11040)                \
   X(cuGraphLaunch, 10000)                              \
   X(cuGraphDestroy, 10000)                             \
+  X(cuGraphRetainUserObject, 11030)                    \
+  X(cuUserObjectCreate, 11030)                         \
+  X(cuUserObjectRelease, 11030)                        \
   X(cuGraphExecDestroy, 10000)                         \
   X(cuEventCreate, 2000)                               \
   X(cuEventRecord, 2000)                               \

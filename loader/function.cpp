@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph_retention.hpp"
 #include "loaded_function.hpp"
 
 #include <cubinet/loader/function.hpp>
@@ -222,6 +223,7 @@ Result<void> Function::launch_raw(const LaunchConfig& config, const void* const*
   }
   if (!function.accepts(arguments, sizes, count)) return wrong_arguments(function, arguments, sizes, count);
   CUBINET_TRY(function.grant_shared_bytes(launch.shared_bytes));
+  CUBINET_TRY(retain_in_capture(module_, function.subject(), config.stream));
   if (function.driver().api().cuLaunchKernelEx != nullptr) {
     return submit_extended(launch, function, config.stream, arguments);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaded_image.hpp"
 
+#include "deferred_calls.hpp"
 #include "release.hpp"
 
 #include <utility>
@@ -34,7 +35,21 @@ LoadedImage::LoadedImage(LoadedImage&& other) noexcept
 
 LoadedImage::~LoadedImage() {
   if (device_ == nullptr || !device_->driver()->in_opening_process()) return;
-  if (library_ != nullptr || module_ != nullptr) unload();
+  if (library_ == nullptr && module_ == nullptr) return;
+  const Driver& driver = *device_->driver();
+  if (!DeferredCalls::in_callback()) {
+    driver.deferred().run(driver.api());
+    unload();
+    return;
+  }
+  driver.deferred().add(
+      [library = library_, module = module_, context = device_->context()](const DriverApi& api) {
+        if (library != nullptr) return static_cast<void>(api.cuLibraryUnload(library));
+        CUcontext popped = nullptr;
+        if (api.cuCtxPushCurrent(context) != CUDA_SUCCESS) return;
+        static_cast<void>(api.cuModuleUnload(module));
+        static_cast<void>(api.cuCtxPopCurrent(&popped));
+      });
 }
 
 void LoadedImage::unload() const {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "deferred_calls.hpp"
+#include "image_bytes.hpp"
 #include "kernel_subject.hpp"
 #include "loaded_function.hpp"
 #include "loaded_image.hpp"
@@ -17,8 +19,8 @@ namespace {
 class LoadedModule final : public Module {
  public:
   LoadedModule(std::shared_ptr<const Device> device, std::shared_ptr<const CubinRecord> record,
-               LoadedImage image)
-      : device_(std::move(device)), record_(std::move(record)), image_(std::move(image)) {}
+               LoadedImage image, std::uint64_t bytes)
+      : device_(std::move(device)), record_(std::move(record)), image_(std::move(image)), bytes_(bytes) {}
 
   // REQUIRES: the device's context is current.
   Result<void> prepare(const OnlyArguments& arguments) {
@@ -33,6 +35,7 @@ class LoadedModule final : public Module {
 
   const Device& device() const override { return *device_; }
   const CubinRecord& record() const override { return *record_; }
+  std::uint64_t bytes() const override { return bytes_; }
 
   Result<Function> function(std::string_view entry_point) const override {
     if (entry_point.empty()) return make_function(shared_from_this(), functions_.front());
@@ -70,6 +73,7 @@ class LoadedModule final : public Module {
   std::shared_ptr<const Device> device_;
   std::shared_ptr<const CubinRecord> record_;
   LoadedImage image_;
+  std::uint64_t bytes_;
   std::deque<LoadedFunction> functions_;  // addresses are stable: Functions hold them
 };
 
@@ -128,7 +132,8 @@ Result<std::shared_ptr<const Module>> load_current(std::shared_ptr<const Device>
   CUBINET_TRY_ASSIGN(LoadedImage image, LoadedImage::load(device, *cubin.image, subject));
   CUBINET_TRY_ASSIGN(const auto count, image.kernel_count(subject));
   CUBINET_TRY(check_kernel_count(subject, count));
-  auto module = std::make_shared<LoadedModule>(std::move(device), cubin.record, std::move(image));
+  auto module = std::make_shared<LoadedModule>(std::move(device), cubin.record, std::move(image),
+                                               device_bytes(*cubin.record, *cubin.image));
   CUBINET_TRY(module->prepare(arguments));
   return std::shared_ptr<const Module>(std::move(module));
 }
@@ -156,6 +161,7 @@ Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device>
                  "a module is loaded from a device, a record with entry points and an image"};
   }
   CUBINET_TRY(device->driver()->check_process());
+  device->driver()->deferred().run(device->driver()->api());
   const KernelSubject subject{*device, *cubin.record};
   CUBINET_TRY_ASSIGN(const OnlyArguments arguments, check_before_driver(subject, *cubin.image));
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "driver_api.hpp"
+#include "image_bytes.hpp"
+#include "kernel_subject.hpp"
+
 #include <cubinet/loader/module_cache.hpp>
+#include <cubinet/loader/stream.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <tuple>
+#include <vector>
 
 namespace cubinet {
 namespace {
 
 using Outcome = Result<std::shared_ptr<const Module>>;
+using Modules = std::vector<std::shared_ptr<const Module>>;
 
 // The driver is part of the key because an ordinal is only meaningful with its driver. A dangling
 // address is harmless: a loaded module keeps its driver alive.
@@ -33,7 +42,33 @@ Outcome load_without_throwing(const std::shared_ptr<const Device>& device, const
   }
 }
 
-constexpr std::size_t kSweepThreshold = 64;
+Key key_of(const Module& module) {
+  const Device& device = module.device();
+  return {device.driver().get(), device.ordinal(), module.record().digest};
+}
+
+bool is_on(const Module& module, std::optional<int> device) {
+  return !device || module.device().ordinal() == *device;
+}
+
+// Waits for the work of a device. The legacy stream reports captures of streams that wait for it.
+Result<void> wait_for(const Device& device) {
+  const auto busy = [&] {
+    return Error{
+        ErrorCode::busy,
+        "no module was unloaded: a stream of " + device.properties().to_string() + " is being captured",
+        "call `Runtime::trim()` before or after the capture"};
+  };
+  CUBINET_TRY_ASSIGN(const bool capturing, is_capturing(device, nullptr));
+  if (capturing) return busy();
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device.make_current());
+  const CUresult result = device.driver()->api().cuCtxSynchronize();
+  if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+    return busy();
+  if (result == CUDA_SUCCESS) return {};
+  return device.driver()->error(result, "cuCtxSynchronize",
+                                "waiting for " + device.properties().to_string() + " before unloading");
+}
 
 }  // namespace
 
@@ -42,77 +77,209 @@ struct ModuleCache::State {
   struct Flight {
     std::shared_ptr<const CubinRecord> record;
     std::optional<Outcome> outcome;
+    std::uint64_t bytes = 0;  // counts towards the limit
   };
 
   struct Slot {
-    std::weak_ptr<const Module> module;
+    Modules modules;  // of records that launch differently
     std::shared_ptr<Flight> flight;
+
+    std::shared_ptr<const Module> find(const CubinRecord& record) const {
+      for (const auto& module : modules) {
+        if (launch_alike(module->record(), record)) return module;
+      }
+      return nullptr;
+    }
   };
 
-  std::mutex mutex;
+  ModuleLimit limit;
+  LogSink log;
+  mutable std::mutex mutex;
   std::condition_variable landed;
   std::map<Key, Slot> slots;
-  std::size_t sweep_at = kSweepThreshold;
+  std::atomic<std::uint64_t> clock{1};
 
-  // Removes modules that no longer exist. Runs at doubling sizes only, so that the cost per load is
-  // constant.
-  void sweep() {
-    if (slots.size() < sweep_at) return;
-    for (auto slot = slots.begin(); slot != slots.end();) {
-      slot = slot->second.module.expired() && slot->second.flight == nullptr ? slots.erase(slot)
-                                                                             : std::next(slot);
-    }
-    sweep_at = std::max(kSweepThreshold, slots.size() * 2);
-  }
+  // The functions below REQUIRE that the mutex is held.
+  std::uint64_t tick();
+  std::uint64_t bytes_on(const Driver* driver, int device) const;
+  Result<void> check_limit(const Device& device, const CubinRecord& record, std::uint64_t bytes) const;
+  Modules take_retired(std::uint64_t bytes, std::optional<int> device);
+  void put_back(const Modules& modules);
 };
 
-ModuleCache::ModuleCache() : state_(std::make_unique<State>()) {}
+std::uint64_t ModuleCache::State::tick() {
+  const std::uint64_t now = clock.fetch_add(1, std::memory_order_relaxed) + 1;
+  for (const auto& [key, slot] : slots) {
+    for (const auto& module : slot.modules) {
+      if (module.use_count() > 1) module->note_use(now);
+    }
+  }
+  return now;
+}
+
+std::uint64_t ModuleCache::State::bytes_on(const Driver* driver, int device) const {
+  std::uint64_t bytes = 0;
+  for (const auto& [key, slot] : slots) {
+    if (std::get<0>(key) != driver || std::get<1>(key) != device) continue;
+    for (const auto& module : slot.modules)
+      bytes += module->bytes();
+    if (slot.flight != nullptr) bytes += slot.flight->bytes;
+  }
+  return bytes;
+}
+
+Result<void> ModuleCache::State::check_limit(const Device& device, const CubinRecord& record,
+                                             std::uint64_t bytes) const {
+  if (limit.bytes == 0) return {};
+  const std::uint64_t loaded = bytes_on(device.driver().get(), device.ordinal());
+  if (loaded + bytes <= limit.bytes) return {};
+  Error error{ErrorCode::unavailable,
+              KernelSubject{device, record}.text("loading") + ": its " + std::to_string(bytes) +
+                  " bytes and the " + std::to_string(loaded) + " of loaded modules exceed the limit of " +
+                  std::to_string(limit.bytes),
+              "unload modules with `Runtime::trim()`, or raise `RuntimeOptions::module_limit`"};
+  if (limit.excess == ModuleLimit::Excess::error) return error;
+  cubinet::log(log, LogLevel::warning, error.to_line());
+  return {};
+}
+
+// Nobody else can take a module whose only owner is the cache, because the mutex is held.
+Modules ModuleCache::State::take_retired(std::uint64_t bytes, std::optional<int> device) {
+  Modules retired;
+  for (const auto& [key, slot] : slots) {
+    for (const auto& module : slot.modules) {
+      if (module.use_count() == 1 && is_on(*module, device)) retired.push_back(module);
+    }
+  }
+  std::stable_sort(retired.begin(), retired.end(),
+                   [](const auto& a, const auto& b) { return a->last_use() < b->last_use(); });
+  std::size_t count = 0;
+  for (std::uint64_t freed = 0; count < retired.size() && freed < bytes; ++count)
+    freed += retired[count]->bytes();
+  retired.resize(count);
+  for (const auto& module : retired) {
+    const auto slot = slots.find(key_of(*module));
+    std::erase(slot->second.modules, module);
+    if (slot->second.modules.empty() && slot->second.flight == nullptr) slots.erase(slot);
+  }
+  return retired;
+}
+
+void ModuleCache::State::put_back(const Modules& modules) {
+  for (const auto& module : modules)
+    slots[key_of(*module)].modules.push_back(module);
+}
+
+ModuleCache::ModuleCache(ModuleLimit limit, LogSink log) : state_(std::make_unique<State>()) {
+  state_->limit = limit;
+  state_->log = std::move(log);
+}
+
 ModuleCache::~ModuleCache() = default;
 
 Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared_ptr<const Device>& device,
                                                                const Cubin& cubin) {
-  if (device == nullptr || cubin.record == nullptr) return Module::load(device, cubin);
+  if (device == nullptr || cubin.record == nullptr || cubin.image == nullptr)
+    return Module::load(device, cubin);
   // This check precedes the lock: in a forked child, a thread of the parent may hold the lock for
   // ever.
   CUBINET_TRY(device->driver()->check_process());
   const Key key{device->driver().get(), device->ordinal(), cubin.record->digest};
-  const auto flight = std::make_shared<State::Flight>(State::Flight{cubin.record, std::nullopt});
-  // Declared before the lock, so that a module of another record is unloaded after the unlock if
-  // this was its last user.
-  std::shared_ptr<const Module> found;
+  const auto flight = std::make_shared<State::Flight>();
+  flight->record = cubin.record;
+  flight->bytes = device_bytes(*cubin.record, *cubin.image);
   {
     std::unique_lock lock(state_->mutex);
     while (true) {
-      State::Slot& slot = state_->slots[key];
-      found = slot.module.lock();
-      if (found != nullptr && launch_alike(found->record(), *cubin.record)) return found;
-      if (slot.flight == nullptr) {
-        slot.flight = flight;
-        break;
+      if (const auto slot = state_->slots.find(key); slot != state_->slots.end()) {
+        if (auto found = slot->second.find(*cubin.record)) return found;
+        if (const std::shared_ptr<State::Flight> other = slot->second.flight) {
+          state_->landed.wait(lock, [&] { return other->outcome.has_value(); });
+          if (launch_alike(*other->record, *cubin.record)) return *other->outcome;
+          continue;
+        }
       }
-      const std::shared_ptr<State::Flight> other = slot.flight;
-      state_->landed.wait(lock, [&] { return other->outcome.has_value(); });
-      if (launch_alike(*other->record, *cubin.record)) return *other->outcome;
+      CUBINET_TRY(state_->check_limit(*device, *cubin.record, flight->bytes));
+      state_->slots[key].flight = flight;
+      break;
     }
   }
   Outcome outcome = load_without_throwing(device, cubin);
   {
     const std::lock_guard lock(state_->mutex);
-    State::Slot& slot = state_->slots[key];
-    if (outcome) slot.module = *outcome;
-    slot.flight = nullptr;
+    const auto slot = state_->slots.find(key);
+    slot->second.flight = nullptr;
+    if (outcome) slot->second.modules.push_back(*outcome);
+    if (slot->second.modules.empty()) state_->slots.erase(slot);
     flight->outcome = outcome;
-    state_->sweep();
+    state_->tick();
   }
   state_->landed.notify_all();
   return outcome;
 }
 
-std::size_t ModuleCache::size() const {
+Result<TrimmedModules> ModuleCache::trim(std::uint64_t bytes, std::optional<int> device) {
+  Modules retired;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->tick();
+    retired = state_->take_retired(bytes, device);
+  }
+  std::set<const Device*> waited;
+  for (const auto& module : retired) {
+    if (!waited.insert(&module->device()).second) continue;
+    if (auto idle = wait_for(module->device()); !idle) {
+      const std::lock_guard lock(state_->mutex);
+      state_->put_back(retired);
+      return std::move(idle).error();
+    }
+  }
+  TrimmedModules trimmed;
+  for (auto& module : retired) {
+    ++trimmed.modules;
+    trimmed.bytes += module->bytes();
+    module.reset();
+  }
+  return trimmed;
+}
+
+void ModuleCache::forget(int device) {
+  Modules forgotten;  // unloaded after the lock is released
   const std::lock_guard lock(state_->mutex);
-  return static_cast<std::size_t>(
-      std::count_if(state_->slots.begin(), state_->slots.end(),
-                    [](const auto& slot) { return !slot.second.module.expired(); }));
+  for (auto slot = state_->slots.begin(); slot != state_->slots.end();) {
+    if (std::get<1>(slot->first) == device) {
+      Modules& modules = slot->second.modules;
+      forgotten.insert(forgotten.end(), modules.begin(), modules.end());
+      modules.clear();
+    }
+    const bool empty = slot->second.modules.empty() && slot->second.flight == nullptr;
+    slot = empty ? state_->slots.erase(slot) : std::next(slot);
+  }
+}
+
+ModuleMemory ModuleCache::memory(std::optional<int> device) const {
+  ModuleMemory memory;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [key, slot] : state_->slots) {
+    for (const auto& module : slot.modules) {
+      if (!is_on(*module, device)) continue;
+      ++memory.modules;
+      memory.bytes += module->bytes();
+      if (module.use_count() != 1) continue;
+      ++memory.retired_modules;
+      memory.retired_bytes += module->bytes();
+    }
+  }
+  return memory;
+}
+
+std::uint64_t ModuleCache::now() const {
+  return state_->clock.load(std::memory_order_relaxed);
+}
+
+std::uint64_t ModuleCache::tick() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->tick();
 }
 
 }  // namespace cubinet

@@ -185,6 +185,7 @@ Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options, Ope
   runtime.caches = std::move(opened.caches);
   runtime.templates = std::move(catalog);
   runtime.compile = options.compile;
+  runtime.module_limit = options.module_limit;
   runtime.targets = options.targets;
   runtime.compiler = compiler_search(options);
   runtime.compile_options = options.compile_options;

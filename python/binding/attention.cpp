@@ -179,7 +179,7 @@ PyMethodDef run_method = fast_method<PyAttention, run>(
     "positions=None, "
     "cos_sin=None, q_scale=None, k_scale=None, v_scale=None, scratch=None, counters=None, workspace=None, "
     "stream=None)\n--\n\n"
-    "Launches the plan's kernels on the stream. Allocates nothing and does not wait, so it may be\n"
+    "Launches the plan's kernels on the stream. Loads nothing and does not wait, so it may be\n"
     "captured in a CUDA graph and replayed with any lengths up to kv_len.\n\n"
     "q             [batch, q_len, heads_q, head_dim_qk]\n"
     "k, v          [pages, page_size, heads_kv, head_dim], or [pages, heads_kv, page_size, head_dim] (hnd)\n"
@@ -214,8 +214,8 @@ PyMethodDef merge_method = fast_method<PyMerge, run_merge>(
 void add_attention(nb::module_& module) {
   auto attention = nb::class_<PyAttention>(
       module, "Attention",
-      "A plan whose kernels are loaded on one device. Runtime.attention() makes it. Keep it as long as\n"
-      "a CUDA graph with its runs is used. Thread-safe.");
+      "A plan whose kernels are loaded on one device. Runtime.attention() makes it. A CUDA graph that\n"
+      "captured a run keeps the kernels too. Thread-safe.");
   attention
       .def_prop_ro(
           "info", info, nb::sig("def info(self) -> dict[str, typing.Any]"),

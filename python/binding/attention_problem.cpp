@@ -113,7 +113,8 @@ void ProblemValues::read_options(const nb::dict& fields) {
   options_.splits = count_of("splits", fields["splits"]);
   options_.split_tokens = count_of("split_tokens", fields["split_tokens"]);
   constexpr Choice kFlags[] = {{"existing_kernels", CUBINET_PLAN_EXISTING_KERNELS},
-                               {"starts_early", CUBINET_PLAN_STARTS_EARLY}};
+                               {"starts_early", CUBINET_PLAN_STARTS_EARLY},
+                               {"loaded_kernels", CUBINET_PLAN_LOADED_KERNELS}};
   options_.flags = flags_of(fields, kFlags);
 }
 

@@ -116,8 +116,8 @@ void add_function(nb::module_& module) {
   const auto type =
       nb::class_<PyFunction>(
           module, "Function",
-          "A loaded kernel on one device. It keeps the kernel loaded: keep it as long as a\n"
-          "CUDA graph with its launches is used. Thread-safe. Kernel.function() makes it.")
+          "A loaded kernel on one device. It keeps the kernel loaded, and so does a CUDA graph that\n"
+          "captured a launch. Thread-safe. Kernel.function() makes it.")
           .def("describe", describe, nb::sig("def describe(self) -> dict[str, typing.Any]"),
                "Returns name, symbol, device, block, dynamic_shared_bytes, digest (SHA-256 of the image),\n"
                "handle (the CUfunction) and parameter_sizes in bytes (None: not known).")
@@ -127,7 +127,7 @@ void add_function(nb::module_& module) {
                "is kept.")
           .def(
               "close", [](PyFunction& self) { self.handle.reset(); },
-              "Releases the function. The last one of a module unloads it, which waits for the device.")
+              "Releases the function. Unloads nothing before Runtime.trim() or the end of the Runtime.")
           .def(
               "__enter__", [](nb::object self) { return self; }, nb::sig("def __enter__(self) -> Function"))
           .def(

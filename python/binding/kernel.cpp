@@ -114,13 +114,14 @@ bool forget(const PyKernel& self, std::int32_t device) {
   return removed != 0;
 }
 
-PyFunction function(const PyKernel& self, std::int32_t device, const std::string& entry_point) {
+PyFunction function(const PyKernel& self, std::int32_t device, const std::string& entry_point, bool loaded) {
   const Handle<cubinet_runtime> runtime = self.runtime->open();
-  cubinet_function* loaded = nullptr;
+  const auto get = loaded ? cubinet_function_get_loaded : cubinet_function_get;
+  cubinet_function* found = nullptr;
   call([&](cubinet_error** error) {
-    return cubinet_function_get(self.handle.get(), device, cubinet_python::to_c(entry_point), &loaded, error);
+    return get(self.handle.get(), device, cubinet_python::to_c(entry_point), &found, error);
   });
-  return PyFunction(own(loaded, cubinet_function_release));
+  return PyFunction(own(found, cubinet_function_release));
 }
 
 }  // namespace
@@ -131,7 +132,7 @@ void add_kernel(nb::module_& module) {
       .def("explain", explain, nb::arg("device"))
       .def("image", image, nb::arg("target"), nb::arg("kind"))
       .def("forget", forget, nb::arg("device"))
-      .def("function", function, nb::arg("device"), nb::arg("entry_point"));
+      .def("function", function, nb::arg("device"), nb::arg("entry_point"), nb::arg("loaded"));
   module.def("kernel_from_spec", from_spec, nb::arg("runtime"), nb::arg("template_name"),
              nb::arg("parameters"),
              nb::sig("def kernel_from_spec(runtime: Runtime, template_name: str, parameters: dict[str, "

@@ -38,6 +38,38 @@ nb::dict counters(const PyRuntime& self) {
   return result;
 }
 
+nb::dict memory(const PyRuntime& self, std::int32_t device) {
+  cubinet_memory counted = CUBINET_MEMORY_INIT;
+  const Handle<cubinet_runtime> runtime = self.state->open();
+  call([&](cubinet_error** error) { return cubinet_runtime_memory(runtime.get(), device, &counted, error); });
+  nb::dict result;
+  result["modules"] = counted.modules;
+  result["bytes"] = counted.bytes;
+  result["idle_modules"] = counted.idle_modules;
+  result["idle_bytes"] = counted.idle_bytes;
+  result["retired_modules"] = counted.retired_modules;
+  result["retired_bytes"] = counted.retired_bytes;
+  return result;
+}
+
+std::pair<std::uint64_t, std::uint64_t> trim(const PyRuntime& self, std::uint64_t bytes,
+                                             std::int32_t device) {
+  const Handle<cubinet_runtime> runtime = self.state->open();
+  std::uint64_t freed_modules = 0;
+  std::uint64_t freed_bytes = 0;
+  call([&](cubinet_error** error) {
+    return cubinet_runtime_trim(runtime.get(), bytes, device, &freed_modules, &freed_bytes, error);
+  });
+  return {freed_modules, freed_bytes};
+}
+
+std::uint64_t forget(const PyRuntime& self, std::int32_t device) {
+  const Handle<cubinet_runtime> runtime = self.state->open();
+  std::uint64_t kernels = 0;
+  call([&](cubinet_error** error) { return cubinet_runtime_forget(runtime.get(), device, &kernels, error); });
+  return kernels;
+}
+
 std::string stores(const PyRuntime& self) {
   const Handle<cubinet_runtime> runtime = self.state->open();
   cubinet_text* json = nullptr;
@@ -53,6 +85,9 @@ void add_runtime(nb::module_& module) {
       .def("close", [](PyRuntime& self) { self.state->handle.reset(); })
       .def_prop_ro("closed", [](const PyRuntime& self) { return !self.state->handle; })
       .def("counters", counters, nb::sig("def counters(self) -> dict[str, int]"))
+      .def("memory", memory, nb::arg("device"), nb::sig("def memory(self, device: int) -> dict[str, int]"))
+      .def("forget", forget, nb::arg("device"))
+      .def("trim", trim, nb::arg("bytes"), nb::arg("device"))
       .def("stores", stores);
 }
 

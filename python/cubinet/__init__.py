@@ -32,7 +32,7 @@ from cubinet.errors import (
 )
 from cubinet.kernels import Kernel, SourceProgram, Spec
 from cubinet.prebuild import Progress, prebuild
-from cubinet.runtime import Counters, Runtime
+from cubinet.runtime import Counters, Memory, Runtime, Trimmed
 
 __version__ = "0.1.0"
 
@@ -53,6 +53,7 @@ __all__ = [
     "InvalidArgument",
     "IoError",
     "Kernel",
+    "Memory",
     "Merge",
     "NotFound",
     "PlanOptions",
@@ -60,6 +61,7 @@ __all__ = [
     "Runtime",
     "SourceProgram",
     "Spec",
+    "Trimmed",
     "Unavailable",
     "Unsupported",
     "Untrusted",

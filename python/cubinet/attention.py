@@ -82,6 +82,8 @@ class PlanOptions:
     """Use existing builds only."""
     starts_early: bool = False
     """The first kernel may start before its predecessor in the stream ends (9.0 and up)."""
+    loaded_kernels: bool = False
+    """Use loaded kernels only: raise NotFound, with the kernel's name, for another one. For captures."""
 
 
 def fields_of(value: AttentionProblem | PlanOptions) -> dict[str, Any]:

@@ -73,6 +73,10 @@ class Configuration:
     """Template sources, or folders of them."""
     driver: PathLike | None = None
     """The library of the CUDA driver. None: libcuda.so.1."""
+    module_limit: int | None = None
+    """The most bytes of loaded modules on a device. None: no limit."""
+    module_limit_excess: str | None = None
+    """"error" or "warning": what a load beyond the limit gives. None: "error"."""
     environment: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
     """The variables that are read. None: those of the process."""
 
@@ -149,6 +153,9 @@ def lines_of(configuration: Configuration) -> tuple[list[bytes], list[tuple[str,
         for value in values:
             add(name, value)
     add("driver_library", configuration.driver)
+    if configuration.module_limit is not None:
+        add("module_limit", str(configuration.module_limit))
+    add("module_limit_excess", configuration.module_limit_excess)
     return variables_of(environment), options
 
 

@@ -70,7 +70,7 @@ def flash_attn_with_kvcache(
     Query tokens are the last of their sequences. Returns O, and with `return_softmax_lse` also the
     natural log-sum-exps, [batch, heads_q, q_len], fp32. A row that sees no token has the O 0 and the
     log-sum-exp -inf. The first call with a shape plans and loads; it may compile a kernel. In a
-    capture nothing is compiled.
+    capture nothing is compiled or loaded.
     """
     refuse_given("flash_attn_with_kvcache", cache_leftpad=cache_leftpad, alibi_slopes=alibi_slopes)
     refuse_gradients(q=q, k_cache=k_cache, v_cache=v_cache, k=k, v=v)

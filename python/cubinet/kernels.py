@@ -105,13 +105,16 @@ class Kernel:
         """Runtime.kernel() makes kernels."""
         self._handle = handle
 
-    def function(self, device: int = 0, entry_point: str = "") -> Function:
+    def function(self, device: int = 0, entry_point: str = "", *, loaded: bool = False) -> Function:
         """Finds or compiles the kernel and loads it. An empty `entry_point` means the first.
 
         Blocks on files, servers, NVRTC, other builders of the same kernel and the driver. A kernel
         that is loaded already is returned at once. Keep the Function: it keeps the kernel loaded.
+
+        With `loaded`, raises NotFound, with the kernel's name, for a kernel that is not loaded, and
+        neither compiles nor loads: for look-ups in a capture.
         """
-        return self._handle.function(device, entry_point)
+        return self._handle.function(device, entry_point, loaded)
 
     def image(self, target: str, ptx: bool = False) -> bytes:
         """Returns the verified cubin or PTX for an exact target ("sm_90a"), without a device.
@@ -134,7 +137,8 @@ class Kernel:
 
     def forget(self, device: int = 0) -> bool:
         """Removes the kernel from the Runtime's cache of a device, so that the next request looks in
-        the stores again. Returns whether there was something to remove."""
+        the stores again. Unloads nothing: Runtime.trim() does. Returns whether there was something to
+        remove."""
         return self._handle.forget(device)
 
     def __repr__(self) -> str:

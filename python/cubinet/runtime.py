@@ -38,6 +38,34 @@ class Counters:
     bytes_loaded: int
 
 
+@dataclass(frozen=True)
+class Memory:
+    """The modules that a Runtime keeps loaded, and their bytes on the device, by state
+    (docs/in_service.md)."""
+
+    modules: int
+    """All loaded modules."""
+    bytes: int
+    idle_modules: int
+    """Not in use. trim() unloads them after the retired ones."""
+    idle_bytes: int
+    retired_modules: int
+    """Not in use and forgotten. trim() unloads them first."""
+    retired_bytes: int
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """What a trim has unloaded."""
+
+    modules: int
+    bytes: int
+
+
+_ALL_DEVICES = -1
+_ALL_BYTES = 2**64 - 1
+
+
 class Runtime:
     """Opens stores, finds and compiles kernels, and keeps loaded modules. Thread-safe.
 
@@ -104,8 +132,8 @@ class Runtime:
 
     def attention(self, problem: AttentionProblem, device: int = 0, **options: Any) -> Attention:
         """Plans a problem, finds or compiles every kernel, and loads it. `options` are the members of
-        PlanOptions. May block for seconds while it compiles. Keep the Attention, also as long as a
-        CUDA graph with its runs is used."""
+        PlanOptions. May block for seconds while it compiles. Keep the Attention: it keeps the kernels
+        loaded."""
         return _core.bind_attention(self._handle, fields_of(problem), fields_of(PlanOptions(**options)), device)
 
     def merge(
@@ -123,6 +151,28 @@ class Runtime:
 
     def counters(self) -> Counters:
         return Counters(**self._handle.counters())
+
+    def memory(self, device: int | None = None) -> Memory:
+        """Returns the loaded modules and their bytes. None: on all devices."""
+        return Memory(**self._handle.memory(_ALL_DEVICES if device is None else device))
+
+    def trim(self, bytes: int | None = None, device: int | None = None) -> Trimmed:
+        """Unloads modules until at least `bytes` are freed or only modules in use are left, least
+        recently used first. None: all that are not in use; on all devices.
+
+        Waits for the device's work, and launches of other threads wait meanwhile. Functions,
+        Attentions, Merges and CUDA graphs keep their modules. Raises Busy, and unloads nothing, while
+        a stream of the device is captured.
+        """
+        freed = self._handle.trim(
+            _ALL_BYTES if bytes is None else bytes, _ALL_DEVICES if device is None else device
+        )
+        return Trimmed(*freed)
+
+    def forget(self, device: int) -> int:
+        """Forgets all kernels of a device whose primary context was reset, and returns how many were
+        loaded. Launches of older Functions raise DriverError; the next request loads the kernel again."""
+        return self._handle.forget(device)
 
     def stores(self) -> list[dict[str, Any]]:
         """Returns the stores that the Runtime searches, in their order, with "kind", "place", "source",

@@ -33,6 +33,24 @@ TEST_CASE("a hit allocates nothing, by whatever entry point it is asked for") {
   CHECK(allocations() > 0);
 }
 
+TEST_CASE("a hit by specification allocates nothing, whether the specification is complete or not") {
+  const TempDir home;
+  const auto runtime = make_runtime(device_options(home / "h"));
+  const KernelSpec complete = (*runtime->resolve(scale_spec()))->spec();
+  const KernelSpec requested[] = {scale_spec(), complete};
+  for (const KernelSpec& spec : requested)
+    REQUIRE(runtime->function(spec, 0));
+  for (const KernelSpec& spec : requested) {
+    const std::uint64_t hits = runtime->counters().process_hits;
+    const unsigned before = allocations();
+    const bool found = runtime->function(spec, 0, "scale_twice").has_value();
+    const unsigned after = allocations();
+    CHECK(found);
+    CHECK(after == before);
+    CHECK(runtime->counters().process_hits == hits + 1);
+  }
+}
+
 // Requests also allocate a flight, which others may join, and a build that is kept.
 TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind that stops the next") {
   const TemplateCatalog templates = row_catalog();

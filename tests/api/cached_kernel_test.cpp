@@ -127,7 +127,7 @@ TEST_CASE("a build whose template takes other parameters by now is no kernel to 
 TEST_CASE("a kernel that is loaded nowhere has no function and nothing to forget") {
   const auto source = norm_template();
   const CachedKernel kernel(nullptr, source, norm());
-  const auto function = kernel.find(3, {});
+  const auto function = kernel.find(3, {}, 1);
   REQUIRE(function);
   CHECK_FALSE(*function);
   CHECK_FALSE(kernel.forget(3));

@@ -22,6 +22,7 @@ struct Stub {
   decltype(&cubinet_stub_fail) fail = nullptr;
   decltype(&cubinet_stub_calls) calls = nullptr;
   decltype(&cubinet_stub_launch) launch = nullptr;
+  decltype(&cubinet_stub_reset_context) reset_context = nullptr;
 
   Stub() {
     const char* library = std::getenv("CUBINET_TEST_DRIVER");
@@ -31,6 +32,7 @@ struct Stub {
     fail = reinterpret_cast<decltype(fail)>(opened->find("cubinet_stub_fail"));
     calls = reinterpret_cast<decltype(calls)>(opened->find("cubinet_stub_calls"));
     launch = reinterpret_cast<decltype(launch)>(opened->find("cubinet_stub_launch"));
+    reset_context = reinterpret_cast<decltype(reset_context)>(opened->find("cubinet_stub_reset_context"));
     const auto reset = reinterpret_cast<decltype(&cubinet_stub_reset)>(opened->find("cubinet_stub_reset"));
     if (reset != nullptr) reset();
   }

@@ -51,7 +51,8 @@ struct TwoTexts {
   Cubin newer;
 };
 
-TEST_CASE_FIXTURE(TwoTexts, "builds from the text of the library precede those of an older text in every store") {
+TEST_CASE_FIXTURE(TwoTexts,
+                  "builds from the text of the library precede those of an older text in every store") {
   const KernelExplanation explanation = explain({open_home(folder / "older"), open_home(folder / "imported"),
                                                  open_bundle(old_bundle()), open_bundle(new_bundle())});
   REQUIRE(explanation.choice() != nullptr);

@@ -8,6 +8,7 @@
 #include <cubinet/loader/stream.hpp>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -472,6 +473,41 @@ TEST_CASE("binding a plan that may have nothing compiled compiles nothing") {
   CHECK(setting.runtime->counters().compiled == 0);
   setting.bind();
   CHECK(setting.bind(plan).functions().size() == 2);
+}
+
+TEST_CASE("binding a plan that may load nothing uses loaded kernels and names one that is not loaded") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  PlanOptions options;
+  options.may_load = false;
+  const AttentionPlan plan = setting.plan(std::make_shared<const ScaleBackend>(), options);
+  const unsigned loads = setting.stub.calls("cuLibraryLoadData");
+  auto bound = BoundAttention::bind(*setting.runtime, plan, 0);
+  REQUIRE_FALSE(bound);
+  CHECK(bound.error().code == ErrorCode::not_found);
+  CHECK(contains(bound.error().message, "scale("));
+  CHECK(contains(bound.error().message, "is not loaded on device 0"));
+  CHECK(setting.runtime->counters().compiled == 0);
+  CHECK(setting.stub.calls("cuLibraryLoadData") == loads);
+  setting.bind();
+  CHECK(setting.bind(plan).functions().size() == 2);
+  CHECK(setting.runtime->release(*ok(setting.runtime->resolve(scale_spec())), 0));
+  bound = BoundAttention::bind(*setting.runtime, plan, 0);
+  CHECK_FALSE(bound);
+}
+
+TEST_CASE("a graph of a run keeps the kernels of attention that has ended") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const auto stream = ok(Stream::create(setting.device));
+  std::optional<BoundAttention> attention(setting.bind());
+  const AttentionTensors tensors = setting.buffers.tensors();
+  const auto graph = Graph::capture(stream, [&] { return attention->run(tensors, stream.handle()); });
+  REQUIRE(graph);
+  attention.reset();
+  CHECK(setting.runtime->release(*ok(setting.runtime->resolve(scale_spec())), 0));
+  CHECK(ok(setting.runtime->trim(UINT64_MAX)).modules == 0);
+  CHECK(graph->launch(stream));
 }
 
 TEST_CASE("a check finds a tensor on no device or another one by name") {

@@ -124,7 +124,10 @@ TEST_CASE("plan options may be absent") {
   CHECK(options->splits == 4U);
   CHECK(options->split_tokens == 256U);
   CHECK_FALSE(options->may_compile);
+  CHECK(options->may_load);
   CHECK(options->starts_early);
+  given.flags = CUBINET_PLAN_LOADED_KERNELS;
+  CHECK_FALSE(plan_options_of(&given)->may_load);
   given.flags = 8;
   CHECK_FALSE(plan_options_of(&given));
 }

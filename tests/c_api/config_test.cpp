@@ -33,6 +33,8 @@ TEST_CASE("each option reaches the options of the session, and lists keep their 
       {"compiler_flag", "--std=c++20"},
       {"template_file", "/t.cu"},
       {"driver_library", "/libcuda.so"},
+      {"module_limit", "1000000"},
+      {"module_limit_excess", "warning"},
   };
   for (const auto& [name, value] : options)
     set(config, name, value);
@@ -59,6 +61,8 @@ TEST_CASE("each option reaches the options of the session, and lists keep their 
   CHECK(set_options.compile_options.flags == CompilerOptions{{"D:N", "4"}, {"std", "c++20"}});
   CHECK(set_options.template_files == std::vector<std::string>{"/t.cu"});
   CHECK(set_options.driver_library == "/libcuda.so");
+  CHECK(set_options.module_limit.bytes == 1000000);
+  CHECK(set_options.module_limit.excess == ModuleLimit::Excess::warning);
 }
 
 TEST_CASE("a home that is set is required, and one of the environment is not") {
@@ -89,6 +93,9 @@ TEST_CASE("an unknown option and a wrong value are refused with what is allowed"
   CHECK(refused("hom", "/h").find("there is no option `hom`; the options are home,") != std::string::npos);
   CHECK(refused("home_access", "no").find("\"read_write\" or \"read_only\"") != std::string::npos);
   CHECK(refused("compile", "always").find("\"on_miss\" or \"never\"") != std::string::npos);
+  for (const char* bytes : {"", "-1", "1e9", "12 ", "99999999999999999999"})
+    CHECK(refused("module_limit", bytes).find("a number of bytes") != std::string::npos);
+  CHECK(refused("module_limit_excess", "no").find("\"error\" or \"warning\"") != std::string::npos);
   CHECK(refused("target", "sm_1").find("sm_1") != std::string::npos);
   CHECK(refused("mirror", "https://m").find("precedes every `bundle`") != std::string::npos);
   CHECK_FALSE(refused("compiler_flag", "text").empty());

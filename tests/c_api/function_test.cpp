@@ -6,6 +6,8 @@
 #include "handles.hpp"
 #include "support/allocation_count.hpp"
 
+#include <cubinet/loader/stream.hpp>
+
 #include <thread>
 #include <vector>
 
@@ -157,6 +159,80 @@ TEST_CASE("forgetting a kernel loads it again, and the older function stays vali
     CHECK(cubinet_function_launch(function->get(), &config, arguments.pointers, arguments.sizes, 1,
                                   nullptr) == CUBINET_OK);
   }
+}
+
+TEST_CASE("forgotten modules stay loaded until a trim, and memory counts them") {
+  const Launcher launcher;
+  const auto memory = [&] {
+    cubinet_memory counted = CUBINET_MEMORY_INIT;
+    REQUIRE(cubinet_runtime_memory(launcher.runtime.get(), 0, &counted, nullptr) == CUBINET_OK);
+    return counted;
+  };
+  const auto trim = [&] {
+    std::uint64_t modules = 0;
+    std::uint64_t bytes = 0;
+    REQUIRE(cubinet_runtime_trim(launcher.runtime.get(), UINT64_MAX, 0, &modules, &bytes, nullptr) ==
+            CUBINET_OK);
+    CHECK((bytes > 0) == (modules > 0));
+    return modules;
+  };
+  CFunction kept = launcher.function();
+  CHECK(memory().modules == 1);
+  CHECK(memory().bytes > 0);
+  CHECK(memory().idle_modules == 0);
+  CHECK(trim() == 0);
+  kept.reset();
+  CHECK(memory().idle_bytes == memory().bytes);
+  REQUIRE(cubinet_kernel_forget(launcher.kernel.get(), 0, nullptr, nullptr) == CUBINET_OK);
+  CHECK(memory().retired_modules == 1);
+  CHECK(memory().retired_bytes == memory().bytes);
+  CHECK(trim() == 1);
+  CHECK(memory().modules == 0);
+  kept = launcher.function();
+  std::uint64_t kernels = 0;
+  REQUIRE(cubinet_runtime_forget(launcher.runtime.get(), 0, &kernels, nullptr) == CUBINET_OK);
+  CHECK(kernels == 1);
+  CHECK(memory().modules == 0);
+  CHECK(cubinet_runtime_forget(launcher.runtime.get(), -1, &kernels, nullptr) == CUBINET_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a kernel that is not loaded is neither compiled nor loaded in a capture") {
+  const Launcher launcher;
+  const auto stream = cubinet::Stream::create(launcher.device);
+  REQUIRE(stream);
+  const Arguments arguments;
+  cubinet_launch_config config = CUBINET_LAUNCH_CONFIG_INIT;
+  config.stream = stream->handle();
+  Failure failure;
+  const auto launch = [&] {
+    return cubinet_launch(launcher.kernel.get(), 0, &config, arguments.pointers, arguments.sizes, 1,
+                          failure.out());
+  };
+  cubinet_function* function = nullptr;
+  const auto get_loaded = [&] {
+    return cubinet_function_get_loaded(launcher.kernel.get(), 0, cubinet_str(""), &function, failure.out());
+  };
+  const auto captured = [&](const auto& call) {
+    cubinet_status status = CUBINET_INTERNAL;
+    REQUIRE(cubinet::Graph::capture(*stream, [&]() -> cubinet::Result<void> {
+      status = call();
+      return {};
+    }));
+    return status;
+  };
+  CHECK(captured(launch) == CUBINET_NOT_FOUND);
+  CHECK(failure.message().find("scale(factor=3") == 0);
+  CHECK(failure.remedy().find("cubinet_function_get") != std::string::npos);
+  CHECK(captured(get_loaded) == CUBINET_NOT_FOUND);
+  CHECK(failure.message().find("scale(factor=3") == 0);
+  CHECK(function == nullptr);
+  cubinet_counters counters = CUBINET_COUNTERS_INIT;
+  REQUIRE(cubinet_runtime_counters(launcher.runtime.get(), &counters, nullptr) == CUBINET_OK);
+  CHECK(counters.compiled == 0);
+  CHECK(launch() == CUBINET_OK);
+  CHECK(captured(launch) == CUBINET_OK);
+  CHECK(captured(get_loaded) == CUBINET_OK);
+  cubinet_function_release(function);
 }
 
 TEST_CASE("threads may launch with one kernel at once") {

@@ -14,6 +14,25 @@ TEST_CASE("a runtime is created without a driver and counts nothing yet") {
   CHECK(counters.failures == 0);
 }
 
+TEST_CASE("a runtime without modules has no memory in use and nothing to trim") {
+  const TempDir folder;
+  const CConfig config = test_config(folder, kScaleTemplate);
+  const CRuntime runtime = make_runtime(config);
+  cubinet_memory memory = CUBINET_MEMORY_INIT;
+  memory.bytes = 7;
+  REQUIRE(cubinet_runtime_memory(runtime.get(), CUBINET_ALL_DEVICES, &memory, nullptr) == CUBINET_OK);
+  CHECK(memory.bytes == 0);
+  std::uint64_t modules = 7;
+  REQUIRE(cubinet_runtime_trim(runtime.get(), UINT64_MAX, 0, &modules, nullptr, nullptr) == CUBINET_OK);
+  CHECK(modules == 0);
+  Failure failure;
+  CHECK(cubinet_runtime_trim(runtime.get(), 1, -2, nullptr, nullptr, failure.out()) ==
+        CUBINET_INVALID_ARGUMENT);
+  CHECK(failure.message().find("`device` is -2") != std::string::npos);
+  CHECK(cubinet_runtime_memory(runtime.get(), 0, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_runtime_trim(nullptr, 1, 0, nullptr, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+}
+
 TEST_CASE("a runtime lists the stores that it searches") {
   const TempDir folder;
   const CConfig config = test_config(folder, kScaleTemplate);

@@ -156,7 +156,7 @@ TEST_CASE("Every device has its own context, module and launches") {
   REQUIRE(here);
   REQUIRE(there);
   CHECK(here->get() != there->get());
-  CHECK(cache.size() == 2);
+  CHECK(cache.memory().modules == 2);
   const auto foreign = cache.get_or_load(*third, test.cubin());
   REQUIRE(!foreign);
   CHECK(contains(foreign.error().message, "device 2 (Stub GPU 2)"));

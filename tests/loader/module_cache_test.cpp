@@ -13,24 +13,106 @@ using namespace cubinet;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::with_record;
 
-TEST_CASE("The same bytes are loaded once and unloaded after their last user") {
+TEST_CASE("The same bytes are loaded once and stay loaded after their last user") {
   const DriverUnderTest test;
   if (!test.ready) return;
   ModuleCache cache;
-  CHECK(cache.size() == 0);
+  CHECK(cache.memory().modules == 0);
   {
     const auto first = cache.get_or_load(test.device, test.cubin());
     const auto second = cache.get_or_load(test.device, test.cubin());
     REQUIRE(first);
     REQUIRE(second);
     CHECK(first->get() == second->get());
-    CHECK(cache.size() == 1);
+    CHECK(cache.memory().modules == 1);
+    CHECK(cache.memory().retired_modules == 0);
     if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 1);
   }
-  CHECK(cache.size() == 0);
-  if (test.stub != nullptr) CHECK(test.stub->live("image") == 0);
+  CHECK(cache.memory().retired_modules == 1);
+  if (test.stub != nullptr) CHECK(test.stub->live("image") == 1);
   CHECK(cache.get_or_load(test.device, test.cubin()));
-  if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 2);
+  if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 1);
+}
+
+TEST_CASE("A trim unloads retired modules least recently used first and no more than it has to") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  ModuleCache cache;
+  const auto sized = [&](std::uint32_t threads) {
+    return with_record(test.cubin(), [&](CubinRecord& record) { record.entry_points[0].threads = threads; });
+  };
+  std::weak_ptr<const Module> oldest = *cache.get_or_load(test.device, sized(32));
+  std::weak_ptr<const Module> middle = *cache.get_or_load(test.device, sized(64));
+  const auto kept = *cache.get_or_load(test.device, sized(96));
+  const std::uint64_t bytes = kept->bytes();
+  CHECK(bytes > 1000);
+  CHECK(bytes <= test.cubin().image->size());
+  CHECK(cache.memory().bytes == 3 * bytes);
+  CHECK(cache.memory().retired_bytes == 2 * bytes);
+  CHECK(cache.memory(1).modules == 0);
+  {
+    const auto used_again = *cache.get_or_load(test.device, sized(32));
+    cache.tick();
+  }
+  CHECK(cache.trim(0)->modules == 0);
+  CHECK(cache.trim(UINT64_MAX, 1)->modules == 0);
+  const auto first = cache.trim(1);
+  REQUIRE(first);
+  CHECK(first->modules == 1);
+  CHECK(first->bytes == bytes);
+  CHECK(middle.expired());
+  CHECK(!oldest.expired());
+  CHECK(cache.trim(UINT64_MAX, 0)->modules == 1);
+  CHECK(oldest.expired());
+  CHECK(cache.memory().modules == 1);
+  if (test.stub != nullptr) {
+    CHECK(test.stub->live("image") == 1);
+    CHECK(test.stub->calls("cuCtxSynchronize") == 2);
+  }
+  CHECK(kept->function("scale"));
+}
+
+TEST_CASE("A trim that cannot wait for the device unloads nothing") {
+  const DriverUnderTest test;
+  if (cubinet::test::needs_stub(test)) return;
+  ModuleCache cache;
+  REQUIRE(cache.get_or_load(test.device, test.cubin()));
+  test.stub->fail("cuCtxSynchronize", 1, 719);
+  const auto failed = cache.trim(1);
+  REQUIRE(!failed);
+  CHECK(failed.error().code == ErrorCode::driver);
+  CHECK(cache.memory().retired_modules == 1);
+  CHECK(test.stub->live("image") == 1);
+  CHECK(cache.trim(1)->modules == 1);
+  CHECK(test.stub->live("image") == 0);
+}
+
+TEST_CASE("A limit makes a load an error or a warning and never unloads") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const Cubin wide =
+      with_record(test.cubin(), [](CubinRecord& record) { record.entry_points[0].threads = 256; });
+  ModuleCache measured;
+  const std::uint64_t bytes = (*measured.get_or_load(test.device, test.cubin()))->bytes();
+  ModuleCache strict({.bytes = 2 * bytes - 1});
+  REQUIRE(strict.get_or_load(test.device, test.cubin()));
+  const auto refused = strict.get_or_load(test.device, wide);
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::unavailable);
+  CHECK(refused.error().message.find("exceed the limit of " + std::to_string(2 * bytes - 1)) !=
+        std::string::npos);
+  CHECK(strict.memory().modules == 1);
+  CHECK(strict.get_or_load(test.device, test.cubin()));
+  REQUIRE(strict.trim(UINT64_MAX));
+  CHECK(strict.get_or_load(test.device, wide));
+
+  std::vector<std::string> lines;
+  ModuleCache warned({.bytes = 1, .excess = ModuleLimit::Excess::warning},
+                     [&](LogLevel level, std::string_view line) {
+                       if (level == LogLevel::warning) lines.emplace_back(line);
+                     });
+  CHECK(warned.get_or_load(test.device, test.cubin()));
+  CHECK(lines.size() == 1);
 }
 
 TEST_CASE("Modules outlive the cache that loaded them") {
@@ -97,7 +179,7 @@ TEST_CASE("Sixteen threads that ask for one module get one") {
   if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 1);
 }
 
-TEST_CASE("Threads that load and drop modules at random leave none behind") {
+TEST_CASE("Threads that load, drop and trim modules at random leave none behind") {
   const DriverUnderTest test;
   if (!test.ready) return;
   std::vector<Cubin> cubins;
@@ -114,13 +196,15 @@ TEST_CASE("Threads that load and drop modules at random leave none behind") {
         const Cubin& cubin = cubins[(i * 7 + worker) % cubins.size()];
         const auto module = cache.get_or_load(test.device, cubin);
         if (!module || (*module)->record().entry_points != cubin.record->entry_points) ++wrong;
+        if (i % 5 == worker && !cache.trim(i % 2 == 0 ? 1 : UINT64_MAX)) ++wrong;
       }
     });
   }
   for (std::thread& worker : workers)
     worker.join();
   CHECK(wrong == 0);
-  CHECK(cache.size() == 0);
+  CHECK(cache.trim(UINT64_MAX));
+  CHECK(cache.memory().modules == 0);
   if (test.stub != nullptr) CHECK(test.stub->live("image") == 0);
 }
 
@@ -135,7 +219,7 @@ TEST_CASE("A load that fails is reported and not remembered") {
     REQUIRE(!module);
     CHECK(module.error().code == ErrorCode::corruption);
   }
-  CHECK(cache.size() == 0);
+  CHECK(cache.memory().modules == 0);
   CHECK(cache.get_or_load(test.device, test.cubin()));
   CHECK(cache.get_or_load(nullptr, test.cubin()).error().code == ErrorCode::invalid_argument);
   CHECK(cache.get_or_load(test.device, {}).error().code == ErrorCode::invalid_argument);

@@ -23,6 +23,8 @@ def test_a_closed_runtime_refuses_every_call(make_runtime, shared_home):
         lambda: runtime.kernel_from_image("name", b"image"),
         lambda: runtime.stored_kernel("name"),
         runtime.counters,
+        runtime.memory,
+        runtime.trim,
         kernel.function,
         runtime.stores,
         lambda: kernel.image("sm_90a"),
@@ -41,6 +43,60 @@ def test_a_closed_runtime_keeps_its_functions(make_runtime, shared_home, stub):
     function.close()
     gc.collect()
     assert stub.live("image") == 0
+
+
+def test_modules_stay_loaded_until_a_trim(make_runtime, shared_home, stub):
+    runtime = make_runtime(home=shared_home)
+    kernel = runtime.kernel(SOURCE)
+    function = kernel.function()
+    memory = runtime.memory()
+    assert (memory.modules, memory.idle_modules, memory.retired_modules) == (1, 0, 0)
+    assert memory.bytes > 0
+    assert runtime.trim() == cubinet.Trimmed(0, 0)
+    function.close()
+    assert runtime.memory(device=0).idle_bytes == memory.bytes
+    assert runtime.memory(device=1) == cubinet.Memory(0, 0, 0, 0, 0, 0)
+    assert kernel.forget()
+    assert runtime.memory().retired_modules == 1
+    assert runtime.trim(bytes=0) == cubinet.Trimmed(0, 0)
+    assert stub.live("image") == 1
+    assert runtime.trim(bytes=1, device=0) == cubinet.Trimmed(1, memory.bytes)
+    assert stub.live("image") == 0
+    kernel.function().launch(1.0, None, None, 0, grid=1, block=32)
+    assert (runtime.forget(1), runtime.forget(0)) == (0, 1)
+    assert stub.live("image") == 0
+    with pytest.raises(cubinet.InvalidArgument, match="`device` is -2"):
+        runtime.trim(device=-2)
+
+
+def test_a_look_up_of_loaded_kernels_neither_compiles_nor_loads(make_runtime, tmp_path, stub):
+    runtime = make_runtime(home=tmp_path / "home")
+    kernel = runtime.kernel(SOURCE)
+    for _ in range(2):
+        with pytest.raises(cubinet.NotFound, match="is not loaded on device 0"):
+            kernel.function(loaded=True)
+        kernel.image("sm_90a")
+    assert stub.live("image") == 0
+    function = kernel.function()
+    assert kernel.function(loaded=True).describe() == function.describe()
+
+
+def test_attention_of_loaded_kernels_names_one_that_is_not_loaded(make_runtime, tmp_path, stub):
+    runtime = make_runtime(home=tmp_path / "home")
+    problem = cubinet.AttentionProblem(batch=2, kv_len=512, heads_q=8, heads_kv=1)
+    with pytest.raises(cubinet.NotFound, match=r"attention_decode.* is not loaded on device 0"):
+        runtime.attention(problem, loaded_kernels=True)
+    assert runtime.counters().compiled == 0
+    assert stub.live("image") == 0
+
+
+def test_a_limit_of_modules_is_an_error_or_a_warning(make_runtime, shared_home):
+    source = cubinet.SourceProgram(AXPY, kernels=("axpy<double>",))
+    limited = make_runtime(home=shared_home, module_limit=1)
+    with pytest.raises(cubinet.Unavailable, match="exceed the limit of 1"):
+        limited.kernel(source).function()
+    warned = make_runtime(home=shared_home, module_limit=1, module_limit_excess="warning")
+    warned.kernel(source).function()
 
 
 def test_a_block_closes_its_runtime_and_passes_an_error_on(make_runtime, shared_home):

@@ -55,6 +55,15 @@ void cubinet_stub_delay(const char* function, unsigned microseconds) {
   if (const auto index = index_of(function)) state().delays[*index] = microseconds;
 }
 
+void cubinet_stub_reset_context(int ordinal) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.libraries.for_each([&](CUlib_st& library) {
+    for (CUfunc_st& function : library.functions)
+      function.destroyed = function.destroyed || function.context->device == ordinal;
+  });
+}
+
 void cubinet_stub_shut_down() {
   state().shut_down = true;
 }

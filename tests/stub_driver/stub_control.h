@@ -18,6 +18,8 @@
   X(void, hide, (const char* function))                                                      \
   /* Delays every call of the function. */                                                   \
   X(void, delay, (const char* function, unsigned microseconds))                              \
+  /* Resets a primary context: its functions are invalid, and libraries give new ones. */      \
+  X(void, reset_context, (int ordinal))                                                      \
   /* Every later call returns CUDA_ERROR_DEINITIALIZED, as after the driver's exit. */       \
   X(void, shut_down, (void))                                                                 \
   /* Returns the calls since the last reset. NULL: of all functions. */                      \

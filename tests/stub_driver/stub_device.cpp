@@ -187,4 +187,16 @@ CUresult stub_cuCtxGetCurrent(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 
+// Kernels do not run, so there is nothing to wait for.
+CUresult stub_cuCtxSynchronize() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  const CUcontext context = current_context();
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  const bool capturing = now.streams.find([&](const CUstream_st& stream) {
+    return stream.context == context && stream.capturing != nullptr;
+  }) != nullptr;
+  return capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+
 }  // namespace cubinet::stub

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches, streams, events, graphs. Kernels do not run: a launch is checked as by the driver, and
+// Launches and streams. Kernels do not run: a launch is checked as by the driver, and
 // recorded.
 #include "stub_state.hpp"
 
@@ -95,6 +95,7 @@ CUresult launch_kernel(const CUlaunchConfig& config, CUfunction function, void**
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (current_context() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (function->destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (current_context() != function->context) return CUDA_ERROR_INVALID_HANDLE;
   const bool own_stream = config.hStream == nullptr || now.streams.contains(config.hStream);
   if (!own_stream || (config.hStream != nullptr && config.hStream->context != function->context)) {
@@ -117,8 +118,8 @@ CUresult launch_kernel(const CUlaunchConfig& config, CUfunction function, void**
   launch.spreads_clusters = attributes->spreads_clusters ? 1 : 0;
   if (const CUresult result = copy_arguments(*function->image, arguments, launch); result != CUDA_SUCCESS)
     return result;
-  if (config.hStream != nullptr && config.hStream->capturing) {
-    config.hStream->captured.push_back(launch);
+  if (config.hStream != nullptr && config.hStream->capturing != nullptr) {
+    config.hStream->capturing->launches.push_back({launch, function->loaded});
   } else {
     now.launches.push_back(launch);
   }
@@ -205,10 +206,18 @@ CUresult stub_cuStreamCreate(CUstream* stream, unsigned) {
   return CUDA_SUCCESS;
 }
 
+// Ends a capture that was not ended.
 CUresult stub_cuStreamDestroy(CUstream stream) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  return now.streams.remove(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  CUgraph graph = nullptr;
+  {
+    State& now = state();
+    const std::lock_guard lock(now.mutex);
+    if (!now.streams.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    graph = stream->capturing;
+    now.streams.remove(stream);
+  }
+  if (graph != nullptr) static_cast<void>(stub_cuGraphDestroy(graph));
+  return CUDA_SUCCESS;
 }
 
 CUresult stub_cuStreamSynchronize(CUstream stream) {
@@ -220,69 +229,6 @@ CUresult stub_cuStreamSynchronize(CUstream stream) {
 
 CUresult stub_cuStreamQuery(CUstream stream) {
   return stub_cuStreamSynchronize(stream);
-}
-
-CUresult stub_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  if (!now.streams.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capturing) return CUDA_ERROR_INVALID_VALUE;
-  stream->capturing = true;
-  stream->captured.clear();
-  return CUDA_SUCCESS;
-}
-
-CUresult stub_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  if (stream != nullptr && !now.streams.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
-  const bool capturing = stream != nullptr && stream->capturing;
-  *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-
-CUresult stub_cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  if (!now.streams.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
-  if (!stream->capturing) return CUDA_ERROR_INVALID_VALUE;
-  stream->capturing = false;
-  *graph = now.graphs.add();
-  (*graph)->launches = std::move(stream->captured);
-  return CUDA_SUCCESS;
-}
-
-CUresult stub_cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  if (!now.graphs.contains(graph)) return CUDA_ERROR_INVALID_HANDLE;
-  *executable = now.executable_graphs.add();
-  (*executable)->launches = graph->launches;
-  return CUDA_SUCCESS;
-}
-
-CUresult stub_cuGraphLaunch(CUgraphExec executable, CUstream stream) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  if (!now.executable_graphs.contains(executable)) return CUDA_ERROR_INVALID_HANDLE;
-  for (cubinet_stub_launch_record launch : executable->launches) {
-    launch.stream = stream;
-    launch.in_graph = 1;
-    now.launches.push_back(launch);
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult stub_cuGraphDestroy(CUgraph graph) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  return now.graphs.remove(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult stub_cuGraphExecDestroy(CUgraphExec executable) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  return now.executable_graphs.remove(executable) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 }  // namespace cubinet::stub

@@ -32,14 +32,16 @@ void fill(CUlib_st& library, CubinImage cubin) {
 }
 
 CUfunction function_of(CUlib_st& library, const KernelImage& kernel, CUcontext context) {
-  const auto [at, added] = library.functions.try_emplace({&kernel, context});
-  if (added) {
-    at->second.image = &kernel;
-    at->second.context = context;
-    at->second.dynamic_shared_limit =
-        kSharedBytesWithoutOptIn - std::min(kSharedBytesWithoutOptIn, kernel.static_shared_bytes);
+  for (CUfunc_st& function : library.functions) {
+    if (function.image == &kernel && function.context == context && !function.destroyed) return &function;
   }
-  return &at->second;
+  CUfunc_st& added = library.functions.emplace_back();
+  added.image = &kernel;
+  added.context = context;
+  added.loaded = library.loaded;
+  added.dynamic_shared_limit =
+      kSharedBytesWithoutOptIn - std::min(kSharedBytesWithoutOptIn, kernel.static_shared_bytes);
+  return &added;
 }
 
 // Finds a variable. It has an address in each context. A variable in managed memory has one address

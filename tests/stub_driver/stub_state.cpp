@@ -14,10 +14,15 @@ namespace cubinet::stub {
 State& state() {
   static State& instance = *[] {
     auto* made = new State();
-    made->devices.resize(1);
-    // For a process that is started with the stub: "10.0".
+    // For a process that is started with the stub: "8" and "10.0".
+    const char* count = std::getenv("CUBINET_STUB_DEVICES");
+    made->devices.resize(count == nullptr ? 1 : std::strtoul(count, nullptr, 10));
     if (const char* capability = std::getenv("CUBINET_STUB_CAPABILITY"))
       std::sscanf(capability, "%d.%d", &made->devices[0].major, &made->devices[0].minor);
+    for (Device& device : made->devices) {
+      device.major = made->devices[0].major;
+      device.minor = made->devices[0].minor;
+    }
     return made;
   }();
   return instance;
@@ -47,6 +52,8 @@ std::uint32_t shared_limit(int major, int minor) {
 
 void reset() {
   State& now = state();
+  // A test may have made the destruction of their graphs fail.
+  now.user_objects.for_each([](const CUuserObject_st& object) { object.destroy(object.pointer); });
   const std::lock_guard lock(now.mutex);
   now.version = 13000;
   now.shut_down = false;
@@ -60,6 +67,7 @@ void reset() {
   now.events.clear();
   now.graphs.clear();
   now.executable_graphs.clear();
+  now.user_objects.clear();
   now.memory.clear();
   now.launches.clear();
   context_stack().clear();

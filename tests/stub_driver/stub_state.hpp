@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,30 +35,44 @@ struct CUfunc_st {
   CUcontext context = nullptr;
   std::uint32_t dynamic_shared_limit = 0;
   bool non_portable_cluster = false;
+  bool destroyed = false;  // its context was reset
+  std::weak_ptr<const char> loaded;
 };
 // A library or a module. A module has a context and provides functions. A library has no context
 // and provides kernels.
 struct CUlib_st {
   cubinet::stub::CubinImage cubin;
   bool visible = false;  // some device can run it
+  std::shared_ptr<const char> loaded = std::make_shared<const char>();
   std::map<std::string, CUkern_st> kernels;
-  std::map<std::pair<const void*, CUcontext>, CUfunc_st> functions;
+  std::list<CUfunc_st> functions;  // those of a context that was reset stay: programs hold them
   std::map<std::pair<const void*, CUcontext>, CUdeviceptr> globals;
 };
 struct CUmod_st {
   CUlib_st library;
   CUcontext context = nullptr;
 };
+struct CUuserObject_st {
+  void* pointer = nullptr;
+  CUhostFn destroy = nullptr;
+  unsigned references = 0;
+};
+// A launch in a graph. `loaded` expires when its library or module is unloaded.
+struct CapturedLaunch {
+  cubinet_stub_launch_record record;
+  std::weak_ptr<const char> loaded;
+};
 struct CUgraph_st {
-  std::vector<cubinet_stub_launch_record> launches;
+  std::vector<CapturedLaunch> launches;
+  std::vector<CUuserObject> objects;
 };
 struct CUgraphExec_st {
-  std::vector<cubinet_stub_launch_record> launches;
+  std::vector<CapturedLaunch> launches;
+  std::vector<CUuserObject> objects;
 };
 struct CUstream_st {
   CUcontext context = nullptr;
-  bool capturing = false;
-  std::vector<cubinet_stub_launch_record> captured;
+  CUgraph capturing = nullptr;  // owned by State::graphs
 };
 struct CUevent_st {
   CUcontext context = nullptr;
@@ -108,6 +123,11 @@ class Objects {
     }
     return nullptr;
   }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& object : objects_)
+      visit(*object.second);
+  }
   unsigned size() const { return static_cast<unsigned>(objects_.size()); }
   void clear() { objects_.clear(); }
 
@@ -129,6 +149,7 @@ struct State {
   Objects<CUevent_st> events;
   Objects<CUgraph_st> graphs;
   Objects<CUgraphExec_st> executable_graphs;
+  Objects<CUuserObject_st> user_objects;
   std::map<CUdeviceptr, Memory> memory;
   std::vector<cubinet_stub_launch_record> launches;
 

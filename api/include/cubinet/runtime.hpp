@@ -12,6 +12,7 @@
 #include <cubinet/kernel_templates/source_program.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/loader/function.hpp>
+#include <cubinet/loader/module_memory.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/target_policy.hpp>
@@ -44,6 +45,10 @@ struct KernelEvent {
 
 enum class CompilePolicy { on_miss, never };
 
+// States whether a look-up may find, compile and load a kernel that is not loaded. With loaded_only
+// it returns not_found instead, with the kernel's name.
+enum class LoadPolicy { may_load, loaded_only };
+
 struct RuntimeOptions {
   // The stores: homes, bundles, or your own (store.hpp). Every Runtime also has a memory store. The
   // comment on Runtime says how they are searched. A new build goes to the first writable store of
@@ -56,6 +61,7 @@ struct RuntimeOptions {
   CompilePolicy compile = CompilePolicy::on_miss;
   // Applies to requests for a device. Requests for an exact target (cubin()) ignore it.
   TargetPolicy targets;
+  ModuleLimit module_limit = {};
   CompilerSearch compiler;
   CompileOptions compile_options;
   std::optional<std::string> driver_library;  // nullopt: libcuda.so.1 (loader/driver.hpp)
@@ -81,6 +87,7 @@ class Kernel {
 
 // Finds or compiles kernels, and loads them. Runtimes are independent: two of them share only the
 // stores that both were given. Thread-safe. Functions stay valid after the Runtime is destroyed.
+// It keeps the modules that it loads until trim() or its end (docs/in_service.md).
 //
 // Look-up. function() looks in the process cache, then queries all stores, memory first. A build is
 // usable if it runs on the device, RuntimeOptions::targets allows its target, and it is neither
@@ -168,13 +175,26 @@ class Runtime {
   // source; the message lists the targets that were looked for. Otherwise a miss is compiled:
   // returns unavailable if NVRTC is missing, unsupported if the template's minimum target excludes
   // the device, and compile_failed if the source does not compile.
-  virtual Result<Function> function(const KernelSpec& spec, int device,
-                                    std::string_view entry_point = {}) = 0;
-  // Does the same for a resolved kernel: the path for every launch. A hit does not allocate and
-  // does not wait for builds or loads of other threads. It does not check whether the build is
-  // still current (see release()). Returns an error (invalid_argument) for a kernel that another
-  // Runtime resolved.
-  virtual Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point = {}) = 0;
+  // A hit does not allocate and does not wait for builds or loads of other threads. It does not
+  // check whether the build is still current (see release()).
+  virtual Result<Function> function(const KernelSpec& spec, int device, std::string_view entry_point = {},
+                                    LoadPolicy policy = LoadPolicy::may_load) = 0;
+  // Does the same for a resolved kernel: the path for every launch. Returns an error
+  // (invalid_argument) for a kernel that another Runtime resolved.
+  virtual Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point = {},
+                                    LoadPolicy policy = LoadPolicy::may_load) = 0;
+  // Does the same for a launch on this stream of the device. While the stream is captured, returns
+  // not_found for a kernel that is not loaded, and neither compiles nor loads it.
+  virtual Result<Function> function_on_stream(const Kernel& kernel, int device, CUstream stream,
+                                              std::string_view entry_point = {}) = 0;
+  // Looks up the kernel's first function with function_on_stream() and launches it
+  // (Function::launch). The device's context must be current, as for every launch.
+  template <class... Arguments>
+  Result<void> launch(const Kernel& kernel, int device, const LaunchConfig& config,
+                      const Arguments&... arguments) {
+    CUBINET_TRY_ASSIGN(const Function found, function_on_stream(kernel, device, config.stream));
+    return found.launch(config, arguments...);
+  }
 
   // Returns the verified image for one exact target, without a device: from a store, or compiled
   // and kept. If no build exists, returns nullopt if compile = never or if the kernel has neither a
@@ -203,9 +223,22 @@ class Runtime {
   virtual Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) = 0;
 
   // Removes the functions of a kernel on a device from the process cache, so that the next request
-  // looks in the stores, for example after a header was edited. The module is unloaded when its
-  // last Function is destroyed. Returns false if nothing was cached.
+  // looks in the stores, for example after a header was edited. Unloads nothing: the module is
+  // retired when its last Function and graph end. Returns false if nothing was cached.
   virtual bool release(const Kernel& kernel, int device) = 0;
+  // Forgets all kernels and modules of a device whose primary context was reset
+  // (cuDevicePrimaryCtxReset). Launches of older Functions return driver errors; the next request
+  // loads the kernel again. Unloads the modules that nothing else keeps. Returns the number of
+  // kernels that were loaded.
+  virtual Result<std::size_t> forget(int device) = 0;
+  // Unloads modules on the calling thread until at least `bytes` are freed or only modules in use
+  // are left. The retired ones come first, then those that only the process cache keeps, each least
+  // recently used first. First waits for the work of the device; nullopt: of all devices. Launches
+  // of other threads wait meanwhile. Returns busy, and unloads nothing, while a stream of the
+  // device is captured. UINT64_MAX frees all that is not in use.
+  virtual Result<TrimmedModules> trim(std::uint64_t bytes, std::optional<int> device = {}) = 0;
+  // Returns the loaded modules and their bytes by state. nullopt: of all devices.
+  virtual Result<ModuleMemory> memory(std::optional<int> device = {}) const = 0;
 
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
   // Returns the compiler. Returns unavailable, with the searched locations, if NVRTC was not found.

@@ -29,7 +29,7 @@ class Plan(NamedTuple):
     counter_bytes: int
 
 
-# A plan is never dropped: a CUDA graph may use its kernels.
+# A plan is never dropped, so that a call whose shapes were seen never loads.
 _plans: dict[Any, Plan] = {}
 # A log handler that a compilation calls may call these functions again.
 _lock = threading.RLock()
@@ -47,7 +47,8 @@ def make_plan(
     """Plans a problem, given by its members, loads its kernels, and keeps the plan under this key.
 
     `options` are those of Runtime.attention(). Errors name `function` and the shapes of the tensors.
-    Compiles nothing while the current stream is captured: raises NotFound if a kernel has no build.
+    Neither compiles nor loads while the current stream is captured: raises NotFound, with the name of
+    the kernel, if one is not loaded.
     """
     capturing = torch.cuda.is_current_stream_capturing()
     with _lock:
@@ -56,12 +57,12 @@ def make_plan(
             return found
         try:
             attention = current_runtime().attention(
-                AttentionProblem(**members), device, existing_kernels=capturing, **options
+                AttentionProblem(**members), device, loaded_kernels=capturing, **options
             )
         except Error as error:
             message, remedy = f"{function}: {error.message}", error.remedy
             if capturing and isinstance(error, NotFound):
-                message = f"{function}: nothing is compiled while a CUDA graph is captured: {error.message}"
+                message = f"{function}: nothing is compiled or loaded in a CUDA graph's capture: {error.message}"
                 remedy = "call the function once with these shapes before the capture"
             message += "; " + ", ".join(f"'{name}' is {list(each.shape)}, {each.dtype}" for name, each in shapes.items())
             raise type(error)(message, remedy, error.detail, error.native) from None

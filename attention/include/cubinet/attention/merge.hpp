@@ -21,8 +21,8 @@ namespace cubinet {
 // both are -infinity, the row is 0 and its log-sum-exp is -infinity. Only one of the parts may
 // include the sinks.
 //
-// Bound to one device. A cheap handle, immutable and thread-safe. It keeps its module loaded. Keep
-// it, or a copy, until its last run, or the last launch of a CUDA graph of its runs, has finished.
+// Bound to one device. A cheap handle, immutable and thread-safe. It keeps its module loaded. A
+// graph that captured a run keeps the module too.
 class AttentionMerge {
  public:
   struct Problem {
@@ -32,6 +32,7 @@ class AttentionMerge {
     DataType data_type_o = DataType::bf16;  // the type of the merged O: bf16, fp16, fp32 or e4m3
     double output_scale = 1;                // applied to the merged O
     bool starts_early = false;              // PlanOptions::starts_early
+    bool may_load = true;                   // PlanOptions::may_load
   };
   // `o` [tokens, heads, head_dim]; its first stride is ignored, as with AttentionProblem::ragged_q.
   // `lse` [tokens, heads], fp32, natural logarithm, contiguous. Alignments are those of

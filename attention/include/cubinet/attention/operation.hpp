@@ -104,6 +104,9 @@ struct PlanOptions {
   // one is within kExistingBuildFactor of the best kernel, and otherwise the best kernel. If false,
   // a plan names an existing row, and binding it compiles nothing.
   bool may_compile = true;
+  // If false, binding the plan uses kernels that are loaded already. It returns not_found, with the
+  // kernel's name, for any other, and compiles and loads nothing, as a capture requires.
+  bool may_load = true;
   // If true, every kernel that the selection rules name is assumed to exist, and the kernel table
   // is not read.
   bool assumes_all_kernels = false;
@@ -297,8 +300,8 @@ struct WorkDivision {
 struct AttentionPlan {
   // The requirements of a plan's kernels on the tensors of a run, in addition to the problem's.
   struct TensorRules {
-    bool reads_offsets = false;   // if true, q_offsets is required; for prefill, kv_offsets too
-    bool contiguous_o = false;    // if true, O must be contiguous
+    bool reads_offsets = false;  // if true, q_offsets is required; for prefill, kv_offsets too
+    bool contiguous_o = false;   // if true, O must be contiguous
     // If true, the LSE is written only if the problem requests it, and with q_len rows for each
     // sequence, however many tokens it has.
     bool lse_as_planned = false;
@@ -354,9 +357,9 @@ struct AttentionPlan {
 };
 
 // A plan with its kernels loaded on one device. A cheap handle, immutable and thread-safe. It keeps
-// its modules loaded even after Runtime::release(). Keep the handle, or a copy, until its last run
-// and the last launch of every CUDA graph that captured a run have finished on the device. The
-// tensors and the workspace of a captured run must live as long.
+// its modules loaded even after Runtime::release() and Runtime::trim(). A graph that captured a run
+// keeps them too, so the handle may end before the graph. The tensors and the workspace of a
+// captured run must live as long as the graph is launched.
 class BoundAttention {
  public:
   // Finds and loads every step's kernel and compiles missing ones. Queries the driver for the
@@ -370,7 +373,8 @@ class BoundAttention {
   // attention kernel has another target than the plan's row, although the kernel existed when the
   // plan was made; or it has another target, the kernel did not exist, and PlanOptions::targets is
   // neither the default nor the Runtime's policy. plan() states the loaded target. Returns
-  // not_found if the plan may not compile and no build exists.
+  // not_found if the plan may not compile and no build exists, or if it may not load and a kernel
+  // is not loaded.
   static Result<BoundAttention> bind(Runtime& runtime, const AttentionPlan& plan, int device);
 
   const AttentionPlan& plan() const;
@@ -380,11 +384,11 @@ class BoundAttention {
   // stream. Returns errors of the driver.
   Result<AttentionWorkspace> make_workspace() const;
 
-  // Launches the plan's steps on the stream. Allocates nothing, waits for nothing and copies
-  // nothing, so it may be captured in a graph and replayed with any lengths up to kv_len. Runs that
-  // may overlap need separate workspaces: one for each stream. The device's context need not be
-  // current. Returns an error (invalid_argument) that names a tensor with a wrong address, size,
-  // stride or alignment, and the required value.
+  // Launches the plan's steps on the stream. Allocates nothing outside a capture, waits for nothing
+  // and copies nothing, so it may be captured in a graph and replayed with any lengths up to
+  // kv_len. Runs that may overlap need separate workspaces: one for each stream. The device's
+  // context need not be current. Returns an error (invalid_argument) that names a tensor with a
+  // wrong address, size, stride or alignment, and the required value.
   Result<void> run(const AttentionTensors& tensors, CUstream stream) const;
 
   // Makes the checks of run(), and queries the driver whether every tensor is in the device's

@@ -21,8 +21,9 @@ using CUfunction = struct CUfunc_st*;
 
 namespace cubinet {
 
-class ForkGuard;   // base: distinguishes a process from its children
-struct DriverApi;  // loader/driver_api.hpp: the table of driver functions, private
+class DeferredCalls;  // loader/deferred_calls.hpp: private
+class ForkGuard;      // base: distinguishes a process from its children
+struct DriverApi;     // loader/driver_api.hpp: the table of driver functions, private
 
 // The properties of a device, read once.
 struct DeviceProperties {
@@ -57,6 +58,7 @@ class Driver {
   const std::string& library_path() const { return library_path_; }
   const std::vector<DeviceProperties>& devices() const { return devices_; }
   const DriverApi& api() const { return *api_; }
+  DeferredCalls& deferred() const { return *deferred_; }
   const LogSink& log_sink() const { return log_; }
   // Returns whether the driver has cuLibrary* (CUDA 12.0). Without it modules are loaded per
   // context.
@@ -79,6 +81,7 @@ class Driver {
 
   std::unique_ptr<const DriverApi> api_;
   std::unique_ptr<const ForkGuard> fork_guard_;
+  std::unique_ptr<DeferredCalls> deferred_;
   std::string library_path_;
   std::vector<DeviceProperties> devices_;
   LogSink log_;

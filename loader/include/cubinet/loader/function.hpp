@@ -38,11 +38,11 @@ struct LaunchConfig {
 };
 
 // A launchable function of a loaded module on one device. It is a cheap handle that keeps its
-// module loaded. Copy it freely, and keep one until its last launch, or the last launch of a CUDA
-// graph with the kernel, has finished on the device.
-// Launching is thread-safe and takes no lock. It does not allocate, synchronise or change the
-// current context. The device's primary context must be current for the calling thread (as after
-// cudaSetDevice or Device::make_current).
+// module loaded. Copy it freely, and keep one until its last launch has finished on the device, if
+// the Runtime may end before. A launch on a stream that is being captured makes the graph keep the
+// module too. Launching is thread-safe and takes no lock. It does not allocate, except in a
+// capture. It does not synchronise or change the current context. The device's primary context must
+// be current for the calling thread (as after cudaSetDevice or Device::make_current).
 class Function {
  public:
   Function() = default;
@@ -53,6 +53,7 @@ class Function {
   const CubinRecord& record() const;
   const Device& device() const;
   CUfunction handle() const;
+  const std::shared_ptr<const Module>& module() const { return module_; }  // nullptr for an empty handle
   // Returns the size in bytes of each argument, valid while the handle is kept. Returns nullopt if
   // neither the driver nor the image states them.
   std::optional<std::span<const std::uint32_t>> argument_sizes() const;

@@ -23,8 +23,8 @@ class Module;
 //
 // The module and its variables are shared: one Runtime loads a cubin once per device for all
 // callers. Variables start with the values of their source. They keep written values until the
-// module is unloaded, which happens after Runtime::release() and after the destruction of its last
-// Function and Global. To get separate variables, load the module again in another Runtime, or with
+// module is unloaded, which Runtime::trim() does unless a Function, a Global or a graph keeps it.
+// To get separate variables, load the module again in another Runtime, or with
 // Module::load on the result of Runtime::cubin().
 //
 // Copies are enqueued in the stream and are ordered with launches. Page-locked host memory must

@@ -6,15 +6,18 @@
 #include <cubinet/loader/function.hpp>
 #include <cubinet/spec/cubin.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 namespace cubinet {
 
-// A cubin loaded on one device. It is unloaded when the last Function and Module pointer is
-// destroyed. Destruction is safe at process exit and in a forked child, where it calls nothing.
-// Immutable after load, thread-safe.
+// A cubin loaded on one device. It is unloaded when its last owner ends: a Module pointer, a
+// Function, a Global, a CUDA graph that captured a launch, or the Runtime that loaded it
+// (docs/in_service.md). Destruction is safe at process exit and in a forked child, where it calls
+// nothing. Immutable after load, thread-safe.
 class Module : public std::enable_shared_from_this<Module> {
  public:
   // Loads a cubin. Checks the ELF's target against the record and the device before the driver
@@ -27,6 +30,8 @@ class Module : public std::enable_shared_from_this<Module> {
 
   virtual const Device& device() const = 0;
   virtual const CubinRecord& record() const = 0;
+  // Returns the bytes on the device: those of the ELF file's loaded sections, or of the PTX text.
+  virtual std::uint64_t bytes() const = 0;
   // Returns an entry point. An empty name means the first one. A not_found error lists the existing
   // entry points.
   virtual Result<Function> function(std::string_view entry_point = {}) const = 0;
@@ -34,10 +39,17 @@ class Module : public std::enable_shared_from_this<Module> {
   // not_found error lists the declared variables.
   virtual Result<Global> global(std::string_view name) const = 0;
 
+  // Set and return when the module was last used, in the units of its cache (ModuleCache::now).
+  void note_use(std::uint64_t time) const { last_use_.store(time, std::memory_order_relaxed); }
+  std::uint64_t last_use() const { return last_use_.load(std::memory_order_relaxed); }
+
  protected:
   static Function make_function(std::shared_ptr<const Module> module, const LoadedFunction& loaded);
   static Global make_global(std::shared_ptr<const Module> module, std::string symbol, std::uint64_t address,
                             std::size_t size);
+
+ private:
+  mutable std::atomic<std::uint64_t> last_use_{0};
 };
 
 }  // namespace cubinet

@@ -65,8 +65,8 @@ class Event {
 class Graph {
  public:
   // Captures the work that `record` enqueues in the stream on this thread, and instantiates it. An
-  // error of `record` ends the capture and is returned. The stream stays usable. The Functions
-  // launched in `record` must outlive the graph.
+  // error of `record` ends the capture and is returned. The stream stays usable. The graph keeps
+  // the modules whose Functions `record` launched.
   static Result<Graph> capture(const Stream& stream, const Callback<Result<void>()>& record);
   Graph(Graph&& other) noexcept;
   Graph& operator=(Graph&& other) noexcept;

@@ -63,6 +63,7 @@ struct SessionOptions {
   // Template sources, declarations or folders of these. They are added to the built-in templates.
   std::vector<std::string> template_files = {};
 
+  ModuleLimit module_limit = {};                     // RuntimeOptions::module_limit
   std::optional<std::string> driver_library = {};    // RuntimeOptions::driver_library
   LogSink log = {};                                  // may be called from any thread
   Callback<void(const KernelEvent&)> observer = {};  // RuntimeOptions::observer
