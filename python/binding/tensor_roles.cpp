@@ -220,6 +220,16 @@ void TensorRoles::write(const TensorRole& role, const Tensor& tensor, cubinet_te
     refuse_tensor(role, "repeats one row in all its dimensions", "pass a tensor with elements of its own");
 }
 
+void TensorRoles::read(const TensorRole& role, PyObject* object, Tensor& tensor) const {
+  std::string reason = "is no tensor";
+  try {
+    if (read_tensor(object, tensor)) return;
+  } catch (const WrongTensor& wrong) {
+    reason = wrong.reason;
+  }
+  refuse_tensor(role, reason, "pass a tensor on device " + std::to_string(device_));
+}
+
 TensorRoles::Call TensorRoles::read(PyObject* names, PyObject* const* values, void* structure) const {
   Call call;
   std::uint64_t given = 0;
@@ -246,8 +256,7 @@ TensorRoles::Call TensorRoles::read(PyObject* names, PyObject* const* values, vo
     if (!role.is_used)
       refuse_tensor(role, "is not used by this problem", "leave it out, or plan a problem with it");
     Tensor tensor;
-    if (!read_tensor(values[i], tensor))
-      refuse_tensor(role, "is no tensor", "pass a tensor on device " + std::to_string(device_));
+    read(role, values[i], tensor);
     write(role, tensor,
           *static_cast<cubinet_tensor*>(static_cast<void*>(static_cast<char*>(structure) + role.offset)));
     if (call.exchange == nullptr) call.exchange = tensor.exchange;

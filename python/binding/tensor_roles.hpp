@@ -75,6 +75,7 @@ class TensorRoles {
     TensorRole role;
   };
   const Interned* find(PyObject* name) const;
+  void read(const TensorRole& role, PyObject* object, Tensor& tensor) const;
   void write(const TensorRole& role, const Tensor& tensor, cubinet_tensor& target) const;
   void check_device(const TensorRole& role, const Tensor& tensor) const;
   void check_type(const TensorRole& role, const Tensor& tensor) const;
