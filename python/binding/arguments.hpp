@@ -7,8 +7,8 @@
 
 namespace cubinet_python {
 
-// Each returns an argument as a value of C++. Messages begin with `subject`, such as "'batch'". Raises
-// TypeError for an object of another type, and what the object's own methods raise.
+// Each returns an argument as a value of C++. Messages begin with `subject`, such as "'batch'".
+// Raises TypeError for an object of another type, and what the object's own methods raise.
 std::string argument_text(const std::string& subject, nanobind::handle object);
 double argument_number(const std::string& subject, nanobind::handle object);
 bool argument_flag(const std::string& subject, nanobind::handle object);

@@ -35,7 +35,8 @@ struct Tensor {
   Tensor& operator=(const Tensor&) = delete;
 };
 
-// The reason why an object that has the methods of a tensor is not a valid one. Callers add its name.
+// The reason why an object that has the methods of a tensor is not a valid one. Callers add its
+// name.
 struct WrongTensor {
   std::string reason;
 };
