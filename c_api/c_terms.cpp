@@ -30,6 +30,7 @@ constexpr Term kMembers[] = {
     {"Append::lengths_exclude_new", "CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW"},
     {"PlanOptions::may_compile", "CUBINET_PLAN_EXISTING_KERNELS"},
     {"PlanOptions::starts_early", "CUBINET_PLAN_STARTS_EARLY"},
+    {"PrebuildOptions::request", "options.problems"},
     {"HomeOptions::path", "home"},
     {"SessionOptions::site_homes", "site_home"},
     {"CompilerSearch::library", "nvrtc"},
