@@ -19,9 +19,11 @@ def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["hf-kernel"]:
         return hf_kernel.main(words[1:])
-    sys.stdout.flush()
+    # None: the standard output is closed.
+    if sys.stdout is not None:
+        sys.stdout.flush()
     status, _ = _core.command([os.fsencode(word) for word in words], command_variables(None), False)
-    if words in (["--help"], ["-h"]):
+    if status == 0 and words in (["--help"], ["-h"]):
         print(f"\nVerb of the Python package:\n  hf-kernel DIR  {hf_kernel.SUMMARY}")
     return status
 
