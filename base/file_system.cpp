@@ -95,6 +95,12 @@ const char* why_not_trusted(const FileStatus& status) {
 }
 
 Result<void> write_file_atomically(FileSystem& files, const fs::path& path, ByteView content) {
+  // The rename would replace a device such as /dev/null.
+  CUBINET_TRY_ASSIGN(const auto existing, files.status(path));
+  if (existing && existing->type == FileStatus::Type::other) {
+    return Error{ErrorCode::invalid_argument, "'" + path.string() + "' is no regular file",
+                 "name a file that does not exist or may be replaced"};
+  }
   const fs::path temporary = temporary_path_beside(path);
   if (auto written = write_and_rename(files, temporary, path, content); !written) {
     // The first error is returned. A remaining temporary file is removed later.

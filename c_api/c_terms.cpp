@@ -31,6 +31,7 @@ constexpr Term kMembers[] = {
     {"PlanOptions::may_compile", "CUBINET_PLAN_EXISTING_KERNELS"},
     {"PlanOptions::may_load", "CUBINET_PLAN_LOADED_KERNELS"},
     {"PlanOptions::starts_early", "CUBINET_PLAN_STARTS_EARLY"},
+    {"PrebuildOptions::request", "options.problems"},
     {"HomeOptions::path", "home"},
     {"SessionOptions::site_homes", "site_home"},
     {"CompilerSearch::library", "nvrtc"},

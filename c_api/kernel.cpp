@@ -85,6 +85,11 @@ cubinet_status cubinet_kernel_from_image(cubinet_runtime* runtime, cubinet_strin
     CUBINET_TRY(check_handles(runtime, kernel));
     CUBINET_TRY_ASSIGN(const std::string text, text_of(name, "name"));
     CUBINET_TRY(check_pointer(image, "image"));
+    // Detects the failure of a function that returns the size of a file.
+    if (size > kMaximumTextBytes) {
+      return Error{ErrorCode::invalid_argument, fmt::format("the argument `size` is {}", size),
+                   fmt::format("pass at most {}", kMaximumTextBytes)};
+    }
     const ByteView bytes(static_cast<const std::byte*>(image), size);
     return resolve(
         runtime, [&](Runtime& library) { return library.resolve(text, bytes); }, kernel);

@@ -23,6 +23,9 @@ Result<ParameterValue> list_of(const Source* elements, std::size_t count, std::s
 Result<ParameterValue> value_of(const cubinet_value& value) {
   switch (value.type) {
     case CUBINET_VALUE_BOOL:
+      if (value.integer != 0 && value.integer != 1)
+        return Error{ErrorCode::invalid_argument, fmt::format("`value.integer` is {}", value.integer),
+                     "a bool is 0 or 1"};
       return ParameterValue(value.integer != 0);
     case CUBINET_VALUE_INTEGER:
       return ParameterValue(static_cast<std::int64_t>(value.integer));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
 #include "attention_problem.hpp"
 #include "classes.hpp"
 #include "errors.hpp"
@@ -96,7 +97,7 @@ Handle<cubinet_workspace> workspace_of(PyObject* object) {
   if (object == nullptr || object == Py_None) return {};
   if (!nb::isinstance<PyWorkspace>(object))
     refuse("'workspace' is no Workspace", "pass what Attention.workspace() returned");
-  const Handle<cubinet_workspace> workspace = nb::inst_ptr<PyWorkspace>(nb::handle(object))->handle;
+  const Handle<cubinet_workspace> workspace = self_of<PyWorkspace>(object).handle;
   if (!workspace) refuse("the Workspace is closed", "make another");
   return workspace;
 }
@@ -159,7 +160,7 @@ void run_merge(const PyMerge& self, PyObject* names, PyObject* const* values) {
     throw nb::type_error("run() got an unexpected keyword argument 'workspace'");
   std::int64_t tokens = given.first_extent;
   if (given.tokens != nullptr && given.tokens != Py_None) {
-    tokens = nb::cast<std::int64_t>(nb::handle(given.tokens));
+    tokens = argument_integer("'tokens'", given.tokens);
     if (tokens < 0 || tokens > given.first_extent)
       refuse(
           "'tokens' is " + std::to_string(tokens) + ", and first_o has " + std::to_string(given.first_extent),

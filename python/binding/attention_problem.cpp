@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention_problem.hpp"
 
+#include "arguments.hpp"
 #include "errors.hpp"
 #include "text.hpp"
 
@@ -15,11 +16,14 @@ namespace {
 
 namespace nb = nanobind;
 
+std::string quoted(const char* name) {
+  return std::string("'") + name + "'";
+}
+
 std::uint32_t count_of(const char* name, nb::handle value) {
-  const long long number = PyLong_AsLongLong(value.ptr());
-  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+  const std::int64_t number = argument_integer(quoted(name), value);
   if (number < 0 || number > std::numeric_limits<std::uint32_t>::max())
-    refuse(std::string("'") + name + "' is " + std::to_string(number), "pass a count of 32 bits");
+    refuse(quoted(name) + " is " + std::to_string(number), "pass a count of 32 bits");
   return static_cast<std::uint32_t>(number);
 }
 
@@ -31,13 +35,13 @@ struct Choice {
 
 template <std::size_t count>
 std::int32_t choice_of(const char* name, nb::handle value, const Choice (&choices)[count]) {
-  const auto text = nb::cast<std::string>(value);
+  const std::string text = argument_text(quoted(name), value);
   std::string known;
   for (const Choice& choice : choices) {
     if (text == choice.name) return choice.value;
     known += (known.empty() ? "\"" : ", \"") + std::string(choice.name) + "\"";
   }
-  refuse(std::string("'") + name + "' is \"" + text + "\"", "use one of " + known);
+  refuse(quoted(name) + " is \"" + text + "\"", "use one of " + known);
 }
 
 constexpr Choice kMasks[] = {
@@ -57,7 +61,7 @@ template <std::size_t count>
 std::uint32_t flags_of(const nb::dict& fields, const Choice (&flags)[count]) {
   std::uint32_t all = 0;
   for (const Choice& flag : flags)
-    if (nb::cast<bool>(fields[flag.name])) all |= static_cast<std::uint32_t>(flag.value);
+    if (argument_flag(quoted(flag.name), fields[flag.name])) all |= static_cast<std::uint32_t>(flag.value);
   return all;
 }
 
@@ -85,20 +89,25 @@ void ProblemValues::read_problem(const nb::dict& fields) {
                                      {"type_kv", &p.type_kv},
                                      {"type_o", &p.type_o},
                                      {"append_type", &p.append_type}})
-    *member = element_type(nb::cast<std::string>(fields[name]), name);
+    *member = element_type(argument_text(quoted(name), fields[name]), name);
   for (const auto& [name, member] : {std::pair{"softmax_scale", &p.softmax_scale},
                                      {"soft_cap", &p.soft_cap},
                                      {"output_scale", &p.output_scale},
                                      {"q_scale", &p.q_scale},
                                      {"k_scale", &p.k_scale},
                                      {"v_scale", &p.v_scale}})
-    *member = nb::cast<double>(fields[name]);
+    *member = argument_number(quoted(name), fields[name]);
   p.mask = choice_of("mask", fields["mask"], kMasks);
   p.kv_order = choice_of("kv_order", fields["kv_order"], kOrders);
   p.flags = flags_of(fields, kProblemFlags);
   if (fields["kv_lengths"].is_none()) return;
-  for (const nb::handle length : fields["kv_lengths"])
-    kv_lengths_.push_back(nb::cast<std::int32_t>(length));
+  for (const nb::handle given : fields["kv_lengths"]) {
+    const std::int64_t length = argument_integer("'kv_lengths'", given);
+    if (length < std::numeric_limits<std::int32_t>::min() ||
+        length > std::numeric_limits<std::int32_t>::max())
+      refuse("'kv_lengths' has " + std::to_string(length), "pass lengths of 32 bits");
+    kv_lengths_.push_back(static_cast<std::int32_t>(length));
+  }
   if (kv_lengths_.size() != p.batch) {
     refuse("'kv_lengths' has " + std::to_string(kv_lengths_.size()) + " lengths, and the batch is " +
                std::to_string(p.batch),
@@ -108,7 +117,7 @@ void ProblemValues::read_problem(const nb::dict& fields) {
 }
 
 void ProblemValues::read_options(const nb::dict& fields) {
-  backend_ = nb::cast<std::string>(fields["backend"]);
+  backend_ = argument_text("'backend'", fields["backend"]);
   options_.backend = to_c(backend_);
   options_.splits = count_of("splits", fields["splits"]);
   options_.split_tokens = count_of("split_tokens", fields["split_tokens"]);

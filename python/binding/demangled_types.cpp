@@ -49,7 +49,10 @@ ArgumentKind kind_of(std::string_view type) {
   // The demangler writes qualifiers behind: "float const*", "int* __restrict__".
   for (const std::string_view suffix : {" __restrict__", " __restrict", " const"})
     if (type.ends_with(suffix)) type.remove_suffix(suffix.size());
-  if (type.ends_with('*')) return ArgumentKind::pointer;
+  // Pointers to arrays and functions: "float (*) [4]", "void (*)(int)".
+  const bool is_declarator = type.ends_with(']') || type.ends_with(')');
+  if (type.ends_with('*') || (is_declarator && type.find("(*)") != std::string_view::npos))
+    return ArgumentKind::pointer;
   for (const Named& known : kTypes)
     if (known.name == type) return known.kind;
   return ArgumentKind::other;

@@ -18,8 +18,6 @@ inline void restore_error() noexcept {
     error.restore();
   } catch (const nanobind::builtin_exception& error) {
     PyErr_SetString(PyExc_TypeError, error.what());
-  } catch (const std::bad_cast&) {
-    PyErr_SetString(PyExc_TypeError, "an argument describes its tensor with values of wrong types");
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::logic_error& error) {
@@ -29,13 +27,20 @@ inline void restore_error() noexcept {
   }
 }
 
+// Returns the C++ object of an instance. An instance that __new__() made alone has none.
+template <class Self>
+const Self& self_of(PyObject* object) {
+  if (!nanobind::inst_ready(object)) throw nanobind::type_error("the object was not made by the library");
+  return *nanobind::inst_ptr<Self>(nanobind::handle(object));
+}
+
 // A method without positional arguments: Call(self, names, values).
 template <class Self, void (*Call)(const Self&, PyObject*, PyObject* const*)>
 PyObject* call_with_keywords(PyObject* object, PyObject* const* values, Py_ssize_t count,
                              PyObject* names) noexcept {
   try {
     if (count != 0) throw nanobind::type_error("the method takes keyword arguments only");
-    Call(*nanobind::inst_ptr<Self>(nanobind::handle(object)), names, values);
+    Call(self_of<Self>(object), names, values);
     Py_RETURN_NONE;
   } catch (...) {
     restore_error();

@@ -17,15 +17,16 @@
 namespace cubinet_python {
 namespace {
 
-cubinet_function_info info_of(const PyFunction& self) {
+// The texts belong to the function, which another thread may close.
+cubinet_function_info info_of(const Handle<cubinet_function>& function) {
   cubinet_function_info info = CUBINET_FUNCTION_INFO_INIT;
-  const Handle<cubinet_function> function = self.open();
   call([&](cubinet_error** error) { return cubinet_function_get_info(function.get(), &info, error); });
   return info;
 }
 
 nb::dict describe(const PyFunction& self) {
-  const cubinet_function_info info = info_of(self);
+  const Handle<cubinet_function> function = self.open();
+  const cubinet_function_info info = info_of(function);
   nb::dict facts;
   facts["name"] = self.parameters.name;
   facts["symbol"] = std::string(view_of(info.symbol));
@@ -62,7 +63,7 @@ nb::tuple global(const PyFunction& self, const std::string& name) {
 // arguments on without a tuple.
 PyObject* launch(PyObject* object, PyObject* const* arguments, Py_ssize_t count, PyObject* names) noexcept {
   try {
-    const PyFunction& self = *nb::inst_ptr<PyFunction>(nb::handle(object));
+    const PyFunction& self = self_of<PyFunction>(object);
     const Handle<cubinet_function> function = self.open();
     const LaunchArguments converted(self.parameters, arguments, static_cast<std::size_t>(count));
     LaunchOptions options(names, arguments + count);
@@ -95,7 +96,7 @@ PyMethodDef launch_method = {
 }  // namespace
 
 PyFunction::PyFunction(Handle<cubinet_function> loaded) : handle(std::move(loaded)) {
-  const cubinet_function_info info = info_of(*this);
+  const cubinet_function_info info = info_of(handle);
   parameters.name = view_of(info.name);
   parameters.device = info.device;
   parameters.states_sizes = info.parameter_sizes != nullptr;

@@ -28,7 +28,7 @@ void add_handle_methods(nb::class_<Type>& type, const char* name) {
           "__reduce_ex__",
           [text](const Type&, nb::handle) {
             throw nb::type_error(
-                ("a " + text + " holds memory or kernels of a device and cannot be pickled").c_str());
+                (text + " objects hold memory or kernels of a device and cannot be pickled").c_str());
           },
           nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex, /) -> typing.NoReturn"))
       .def_prop_ro("closed", [](const Type& self) { return !self.handle; });

@@ -79,12 +79,23 @@ void LaunchArguments::convert(std::size_t index, PyObject* object) {
     return convert_integer(index, object);
   }
   if (object == Py_None) {
+    const ArgumentKind kind = kind_of(index);
     sizes_[index] = size_of(index, kPointerBytes);
-    if (sizes_[index] != kPointerBytes) refuse_argument(index, "is None", "pass None for a pointer only");
+    const bool may_be_pointer = kind == ArgumentKind::pointer || kind == ArgumentKind::unknown;
+    if (sizes_[index] != kPointerBytes || !may_be_pointer)
+      refuse_argument(index, "is None", "pass None for a pointer only");
     return set(index, 0);
   }
   if (PyBytes_Check(object)) return convert_bytes(index, object);
   convert_tensor(index, object);
+}
+
+bool LaunchArguments::is_tensor(std::size_t index, PyObject* object, Tensor& tensor) const {
+  try {
+    return read_tensor(object, tensor);
+  } catch (const WrongTensor& wrong) {
+    refuse_argument(index, wrong.reason, "pass a tensor on device " + std::to_string(parameters_.device));
+  }
 }
 
 void LaunchArguments::convert_tensor(std::size_t index, PyObject* object) {
@@ -92,7 +103,7 @@ void LaunchArguments::convert_tensor(std::size_t index, PyObject* object) {
   const std::uint32_t size = size_of(index, kPointerBytes);
   const ArgumentKind kind = kind_of(index);
   if (size == kPointerBytes && (kind == ArgumentKind::pointer || kind == ArgumentKind::unknown) &&
-      read_tensor(object, tensor)) {
+      is_tensor(index, object, tensor)) {
     if (!is_on_device(tensor, parameters_.device)) {
       refuse_argument(index, "is a tensor " + place_of(tensor),
                       "pass a tensor on device " + std::to_string(parameters_.device));
@@ -180,6 +191,9 @@ void LaunchArguments::convert_number(std::size_t index, PyObject* object) {
   }
   const double number = PyFloat_AsDouble(object);
   if (number == -1.0 && PyErr_Occurred()) {
+    const bool is_unsuitable =
+        PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_OverflowError);
+    if (!is_unsuitable) throw nb::python_error();
     PyErr_Clear();
     refuse_argument(index, "has the type " + type_name(object), "pass a number");
   }

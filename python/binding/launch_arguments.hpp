@@ -37,6 +37,8 @@ class LaunchArguments {
   };
 
   void convert(std::size_t index, PyObject* object);
+  // Returns false if the object is no tensor.
+  bool is_tensor(std::size_t index, PyObject* object, Tensor& tensor) const;
   void convert_tensor(std::size_t index, PyObject* object);
   void convert_bytes(std::size_t index, PyObject* object);
   void convert_integer(std::size_t index, PyObject* object);

@@ -15,6 +15,7 @@ namespace nb = nanobind;
 std::uint32_t number_of(const char* keyword, PyObject* object) {
   const nb::object number = nb::steal(PyNumber_Index(object));
   if (!number.is_valid()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
     const auto type = nb::cast<std::string>(nb::handle(object).type().attr("__name__"));
     throw nb::type_error(
@@ -38,6 +39,7 @@ void read_dimensions(const char* keyword, PyObject* object, std::uint32_t (&dime
     return;
   }
   const Py_ssize_t count = PySequence_Size(object);
+  if (count < 0) throw nb::python_error();
   if (count < 1 || count > 3) {
     refuse(std::string("'") + keyword + "' has " + std::to_string(count) + " numbers",
            "pass one to three numbers");
@@ -45,6 +47,8 @@ void read_dimensions(const char* keyword, PyObject* object, std::uint32_t (&dime
   for (Py_ssize_t i = 0; i < 3; ++i) {
     const nb::object element =
         i < count ? nb::steal(PySequence_GetItem(object, i)) : nb::steal(PyLong_FromLong(1));
+    // A list may become shorter while its elements are converted.
+    if (!element.is_valid()) throw nb::python_error();
     dimensions[i] = number_of(keyword, element.ptr());
   }
 }

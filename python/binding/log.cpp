@@ -62,6 +62,8 @@ void deliver(const Line& line) {
         PyUnicode_DecodeUTF8(line.text.data(), static_cast<Py_ssize_t>(line.text.size()), "replace"));
     nb::module_::import_("cubinet.logs").attr("emit")(line.level, text);
   } catch (nb::python_error& error) {
+    // An interrupt that arrives while a handler runs is meant for the program.
+    if (error.matches(PyExc_KeyboardInterrupt)) return PyErr_SetInterrupt();
     error.discard_as_unraisable("cubinet: a handler of log lines");
   }
 }

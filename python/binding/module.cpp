@@ -3,6 +3,7 @@
 // what users see.
 #include "classes.hpp"
 #include "log.hpp"
+#include "without_gil.hpp"
 
 #include <cubinet/cubinet.h>
 
@@ -18,4 +19,6 @@ NB_MODULE(_core, module) {
   add_command(module);
   add_prebuild(module);
   module.def("stop_log", &stop_log, "Stops log lines. The package calls it when the interpreter ends.");
+  module.def("end_calls", &end_calls,
+             "Waits for the calls of other threads. The package calls it when the interpreter ends.");
 }

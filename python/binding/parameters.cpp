@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parameters.hpp"
 
+#include "arguments.hpp"
 #include "text.hpp"
 
 #include <memory>
@@ -22,36 +23,29 @@ bool is_integer(nb::handle value) {
                            .c_str());
 }
 
-std::int64_t integer_of(const std::string& name, nb::handle value) {
-  int overflow = 0;
-  const long long integer = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-  if (overflow != 0)
-    throw nb::value_error(("parameter '" + name + "' is an int of more than 64 bits").c_str());
-  return integer;
-}
-
 }  // namespace
 
 SpecificationValues::SpecificationValues(std::string template_name, nb::dict parameters)
     : template_name_(std::move(template_name)) {
   for (const auto& [name, value] : parameters)
-    add(nb::cast<std::string>(nb::str(name)), value);
+    add(argument_text("the name of a parameter", name), value);
 }
 
 void SpecificationValues::add(const std::string& name, nb::handle given) {
+  const std::string subject = "parameter '" + name + "'";
   cubinet_value value = CUBINET_VALUE_INIT;
   if (PyBool_Check(given.ptr())) {
     value.type = CUBINET_VALUE_BOOL;
     value.integer = given.ptr() == Py_True ? 1 : 0;
   } else if (is_integer(given)) {
     value.type = CUBINET_VALUE_INTEGER;
-    value.integer = integer_of(name, given);
+    value.integer = argument_integer(subject, given);
   } else if (PyFloat_Check(given.ptr())) {
     value.type = CUBINET_VALUE_DOUBLE;
     value.number = PyFloat_AsDouble(given.ptr());
   } else if (PyUnicode_Check(given.ptr())) {
     value.type = CUBINET_VALUE_TEXT;
-    value.text = to_c(texts_.emplace_back(nb::cast<std::string>(nb::borrow<nb::str>(given))));
+    value.text = to_c(texts_.emplace_back(argument_text(subject, given)));
   } else if (PyList_Check(given.ptr()) || PyTuple_Check(given.ptr())) {
     add_list(name, given, value);
   } else {
@@ -61,6 +55,7 @@ void SpecificationValues::add(const std::string& name, nb::handle given) {
 }
 
 void SpecificationValues::add_list(const std::string& name, nb::handle list, cubinet_value& value) {
+  const std::string subject = "parameter '" + name + "'";
   bool all_integers = true;
   for (const nb::handle element : list) {
     if (!is_integer(element) && !PyFloat_Check(element.ptr())) wrong_type(name, element);
@@ -69,7 +64,7 @@ void SpecificationValues::add_list(const std::string& name, nb::handle list, cub
   if (all_integers) {
     std::vector<std::int64_t>& integers = integers_.emplace_back();
     for (const nb::handle element : list)
-      integers.push_back(integer_of(name, element));
+      integers.push_back(argument_integer(subject, element));
     value.type = CUBINET_VALUE_INTEGERS;
     value.integers = integers.data();
     value.count = integers.size();
@@ -77,7 +72,7 @@ void SpecificationValues::add_list(const std::string& name, nb::handle list, cub
   }
   std::vector<double>& numbers = numbers_.emplace_back();
   for (const nb::handle element : list)
-    numbers.push_back(nb::cast<double>(element));
+    numbers.push_back(argument_number(subject, element));
   value.type = CUBINET_VALUE_DOUBLES;
   value.numbers = numbers.data();
   value.count = numbers.size();

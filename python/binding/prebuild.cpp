@@ -4,6 +4,7 @@
 #include "configuration.hpp"
 #include "errors.hpp"
 #include "text.hpp"
+#include "without_gil.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -44,10 +45,11 @@ class PrebuildRun {
       static_cast<PrebuildRun*>(run)->add(*progress);
     };
     options_.cancelled = [](void* run) -> std::int32_t {
-      return static_cast<PrebuildRun*>(run)->cancelled_ ? 1 : 0;
+      return static_cast<PrebuildRun*>(run)->cancelled_ || calls_have_ended() ? 1 : 0;
     };
     options_.user = this;
     thread_ = std::thread([this, config] {
+      const LibraryUse use;
       status_ = cubinet_prebuild(config, &options_, &json_, &error_);
       const std::lock_guard lock(mutex_);
       is_done_ = true;

@@ -45,8 +45,9 @@ KnownStream known_stream;
 
 void* keep(nb::handle stream, void* handle) {
   Py_INCREF(stream.ptr());
-  Py_XDECREF(std::exchange(known_stream.object, stream.ptr()));
-  known_stream.handle = handle;
+  // Releasing the earlier stream may run Python code, which may launch.
+  PyObject* const earlier = std::exchange(known_stream, {stream.ptr(), handle}).object;
+  Py_XDECREF(earlier);
   return handle;
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <optional>
 #include <string>
+#include <typeinfo>
+#include <utility>
 
 namespace cubinet_python {
 namespace {
@@ -50,8 +54,9 @@ const DLPackExchangeAPI* exchange_of(PyTypeObject* type) {
   const DLPackExchangeAPI* const exchange = read_exchange(type);
   KnownType& place = known_types[next_known_type++ % known_types.size()];
   Py_INCREF(reinterpret_cast<PyObject*>(type));
-  Py_XDECREF(reinterpret_cast<PyObject*>(place.type));
-  place = {type, exchange};
+  // Releasing the earlier type may run Python code, which may launch.
+  PyTypeObject* const earlier = std::exchange(place, {type, exchange}).type;
+  Py_XDECREF(reinterpret_cast<PyObject*>(earlier));
   return exchange;
 }
 
@@ -64,9 +69,9 @@ int copy_numbers(nb::handle numbers, std::array<std::int64_t, Tensor::kMaximumDi
                  std::int64_t unit = 1) {
   std::size_t count = 0;
   for (const nb::handle number : numbers) {
-    if (count == copy.size()) throw nb::value_error("a tensor has more than 8 dimensions");
+    if (count == copy.size()) throw WrongTensor{"has more than 8 dimensions"};
     const auto value = nb::cast<std::int64_t>(number);
-    if (value % unit != 0) throw nb::value_error("a stride of a tensor is no multiple of its element size");
+    if (value % unit != 0) throw WrongTensor{"has a stride that is no multiple of its element size"};
     copy[count++] = value / unit;
   }
   return static_cast<int>(count);
@@ -133,7 +138,10 @@ bool read_cuda_array(PyObject* object, Tensor& tensor) {
   tensor.dimensions = copy_numbers(facts["shape"], tensor.own_shape);
   tensor.shape = tensor.own_shape.data();
   if (facts.contains("strides") && !facts["strides"].is_none()) {
-    const std::int64_t element = std::max<std::int64_t>(std::stoll("0" + name.substr(2)), 1);
+    std::int64_t element = 0;
+    const char* const digits = name.data() + std::min<std::size_t>(name.size(), 2);
+    std::from_chars(digits, name.data() + name.size(), element);
+    if (element < 1) throw WrongTensor{"has the typestr '" + name + "', which states no element size"};
     copy_numbers(facts["strides"], tensor.own_strides, element);
     tensor.strides = tensor.own_strides.data();
   }
@@ -151,11 +159,11 @@ bool read_dlpack(PyObject* object, Tensor& tensor) {
   // Stream -1: the producer does not synchronise. The capsule is not consumed: its destructor ends
   // the export, and the object keeps the data.
   const nb::object capsule = make(nb::arg("stream") = -1);
+  if (!PyCapsule_IsValid(capsule.ptr(), "dltensor"))
+    throw WrongTensor{"has a __dlpack__() that returns no capsule of DLPack"};
   const auto* managed = static_cast<const DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-  if (managed == nullptr) throw nb::python_error();
   assign(tensor, managed->tensor);
-  if (tensor.dimensions > Tensor::kMaximumDimensions)
-    throw nb::value_error("a tensor has more than 8 dimensions");
+  if (tensor.dimensions > Tensor::kMaximumDimensions) throw WrongTensor{"has more than 8 dimensions"};
   for (int i = 0; i < tensor.dimensions; ++i) {
     tensor.own_shape[static_cast<std::size_t>(i)] = managed->tensor.shape[i];
     if (managed->tensor.strides != nullptr)
@@ -179,7 +187,12 @@ bool read_tensor(PyObject* object, Tensor& tensor) {
     tensor.exchange = exchange;
     return true;
   }
-  return read_data_pointer(object, tensor) || read_cuda_array(object, tensor) || read_dlpack(object, tensor);
+  try {
+    return read_data_pointer(object, tensor) || read_cuda_array(object, tensor) ||
+           read_dlpack(object, tensor);
+  } catch (const std::bad_cast&) {
+    throw WrongTensor{"describes its tensor with values of wrong types"};
+  }
 }
 
 }  // namespace cubinet_python

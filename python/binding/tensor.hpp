@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <nanobind/nanobind.h>
+#include <string>
 
 namespace cubinet_python {
 
@@ -27,9 +28,16 @@ struct Tensor : cubinet::dlpack::TensorView {
   Tensor& operator=(const Tensor&) = delete;
 };
 
+// The reason why an object that has the methods of a tensor is not a valid one. Callers add its
+// name.
+struct WrongTensor {
+  std::string reason;
+};
+
 // Reads an object that is a tensor: by the exchange table of its type (PyTorch 2.10 and newer),
 // otherwise by data_ptr(), __cuda_array_interface__ or __dlpack__. Returns false, without a Python
-// error, if the object is no tensor. Raises what the object's own methods raise.
+// error, if the object is no tensor. Raises what the object's own methods raise. Throws WrongTensor
+// if they return values that describe no tensor.
 bool read_tensor(PyObject* object, Tensor& tensor);
 
 }  // namespace cubinet_python

@@ -48,6 +48,16 @@ void TensorRoles::refuse_tensor(const TensorRole& role, const std::string& reaso
   refuse(subject_ + ": '" + role.name + "' " + reason, remedy);
 }
 
+void TensorRoles::read(const TensorRole& role, PyObject* object, Tensor& tensor) const {
+  std::string reason = "is no tensor";
+  try {
+    if (read_tensor(object, tensor)) return;
+  } catch (const WrongTensor& wrong) {
+    reason = wrong.reason;
+  }
+  refuse_tensor(role, reason, "pass a tensor on device " + std::to_string(device_));
+}
+
 TensorRoles::Call TensorRoles::read(PyObject* names, PyObject* const* values, void* structure) const {
   Call call;
   std::uint64_t given = 0;
@@ -72,8 +82,7 @@ TensorRoles::Call TensorRoles::read(PyObject* names, PyObject* const* values, vo
     if (values[i] == Py_None) continue;
     const TensorRole& role = found->role;
     Tensor tensor;
-    if (!read_tensor(values[i], tensor))
-      refuse_tensor(role, "is no tensor", "pass a tensor on device " + std::to_string(device_));
+    read(role, values[i], tensor);
     auto& target =
         *static_cast<cubinet_tensor*>(static_cast<void*>(static_cast<char*>(structure) + role.offset));
     if (const auto refusal = describe(role, device_, tensor, target))

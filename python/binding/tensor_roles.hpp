@@ -39,6 +39,7 @@ class TensorRoles {
     cubinet::dlpack::TensorRole role;
   };
   const Interned* find(PyObject* name) const;
+  void read(const cubinet::dlpack::TensorRole& role, PyObject* object, Tensor& tensor) const;
   [[noreturn]] void refuse_tensor(const cubinet::dlpack::TensorRole& role, const std::string& reason,
                                   const std::string& remedy) const;
 

@@ -29,3 +29,5 @@ if _interpreter_number() != 0:
 from cubinet import _core  # noqa: E402
 
 atexit.register(_core.stop_log)
+# Functions that the program registers are called before.
+atexit.register(_core.end_calls)

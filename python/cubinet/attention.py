@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +65,13 @@ class AttentionProblem:
     v_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.kv_lengths is not None:
-            object.__setattr__(self, "kv_lengths", tuple(int(length) for length in self.kv_lengths))
+        if self.kv_lengths is None:
+            return
+        try:
+            lengths = tuple(operator.index(length) for length in self.kv_lengths)
+        except TypeError as error:
+            raise TypeError(f"'kv_lengths' is no sequence of int: {error}") from None
+        object.__setattr__(self, "kv_lengths", lengths)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from cubinet import _core, hf_kernel
 from cubinet.configuration import PathLike, command_variables
-from cubinet.errors import Corruption, InternalError, NotFound, error_by_name
+from cubinet.errors import Corruption, InternalError, InvalidArgument, NotFound, error_by_name
 
 
 def main() -> int:
@@ -19,9 +19,11 @@ def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["hf-kernel"]:
         return hf_kernel.main(words[1:])
-    sys.stdout.flush()
+    # None: the standard output is closed.
+    if sys.stdout is not None:
+        sys.stdout.flush()
     status, _ = _core.command([os.fsencode(word) for word in words], command_variables(None), False)
-    if words in (["--help"], ["-h"]):
+    if status == 0 and words in (["--help"], ["-h"]):
         print(f"\nVerb of the Python package:\n  hf-kernel DIR  {hf_kernel.SUMMARY}")
     return status
 
@@ -40,7 +42,7 @@ def verify(place: PathLike, environment: Mapping[str, str] | None = None) -> dic
     trusted, as for the command. A signal during the call ends the process.
     """
     is_home = os.path.isdir(place)
-    words = ["registry", "verify", "--home", place] if is_home else ["bundle", "verify", place]
+    words = ["registry", "verify", "--home", place] if is_home else ["bundle", "verify", "--", place]
     report = _report_of(words, environment)
     findings = report["findings"]
     if findings:
@@ -58,7 +60,9 @@ def templates(environment: Mapping[str, str] | None = None) -> list[dict[str, An
 
 def template(name: str, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Returns one template: its summary and parameters, each with its type, values and default."""
-    return _report_of(["templates", name], environment)
+    if not name:
+        raise InvalidArgument("the name of the template is empty", "name one of `templates()`")
+    return _report_of(["templates", "--", name], environment)
 
 
 def kernels_of(place: PathLike, environment: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
@@ -67,21 +71,21 @@ def kernels_of(place: PathLike, environment: Mapping[str, str] | None = None) ->
     if os.path.isdir(place):
         listed: list[dict[str, Any]] = _report_of(["registry", "list", "--home", place], environment)["entries"]
     else:
-        listed = _report_of(["bundle", "list", place], environment)["records"]
+        listed = _report_of(["bundle", "list", "--", place], environment)["records"]
     return listed
 
 
 def remove_kernel(home: PathLike, name: str, environment: Mapping[str, str] | None = None) -> bool:
     """Removes a kernel's builds from a home. Returns whether there were some. `name` is a key or a name."""
     try:
-        _report_of(["registry", "remove", name, "--home", home], environment)
+        _report_of(["registry", "remove", "--home", home, "--", name], environment)
     except NotFound:
         return False
     return True
 
 
 def _report_of(words: list[PathLike], environment: Mapping[str, str] | None) -> dict[str, Any]:
-    encoded = [os.fsencode(word) for word in [*words, "--json"]]
+    encoded = [os.fsencode(word) for word in ["--json", *words]]
     status, output = _core.command(encoded, command_variables(environment), True)
     if not output:
         raise InternalError(f"the command gave no report, and the status {status}")

@@ -47,6 +47,8 @@ class ProgramCache(ProgramCacheResource):
     """
 
     def __init__(self, home: PathLike, wait_seconds: float = 120.0) -> None:
+        if not os.fsdecode(home):
+            raise InvalidArgument("'home' is empty", "name the folder in which programs are kept")
         self._home = os.path.abspath(os.fsdecode(home))
         self._wait_seconds = wait_seconds
         self._runtime = Runtime(home=self._home, compile="never")
@@ -187,7 +189,12 @@ class _Locks:
         os.close(file)
 
 
-_include = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(.*)$|__has_include(?:_next)?[ \t]*\(([^)]*)\)", re.MULTILINE)
+# White space and comments may stand before a directive and within it, and "%:" is another "#". The
+# limit of a comment keeps the search linear.
+_space = b" \t\v\f\r"
+_gap = rb"(?:[ \t\v\f\r]|/\*(?:[^*]|\*(?!/)){0,1000}\*/)*"
+_include = re.compile(rb"(?:#|%:)" + _gap + rb"include(?:_next)?\b" + _gap + rb"([^\n]*)")
+_has_include = re.compile(rb"__has_include(?:_next)?" + _gap + rb"\(([^)]*)\)")
 _named = re.compile(rb'\s*(?:"([^"\n]+)"|<([^>\n]+)>)')
 
 
@@ -226,11 +233,18 @@ def extra_digest(source: str | bytes, include_path: PathLike | Iterable[PathLike
 
 def _included(text: bytes, place: str) -> list[str]:
     names = []
-    text = text.replace(b"\\\n", b"")
-    for directive, condition in _include.findall(text):
-        name = _named.match(directive or condition)
+    text = text.replace(b"\r\n", b"\n").replace(b"\\\n", b"")
+    found = [match for match in _include.finditer(text) if _begins_directive(text, match.start())]
+    for match in [*found, *_has_include.finditer(text)]:
+        name = _named.match(match[1])
         if name is None:
-            raise Unsupported(f"{place} includes {(directive or condition).decode(errors='replace')!r}, a name that only the "
-                              "preprocessor knows", "compute a digest of these headers yourself")
+            raise Unsupported(f"{place} includes {match[1].decode(errors='replace')!r}, a name that only the preprocessor "
+                              "knows", "compute a digest of these headers yourself")
         names.append((name[1] or name[2]).decode(errors="surrogateescape"))
     return names
+
+
+def _begins_directive(text: bytes, at: int) -> bool:
+    """Returns whether only white space, or a comment, is before a position of its line."""
+    before = text[text.rfind(b"\n", max(at - 4096, 0), at) + 1 : at].strip(_space)
+    return not before or before.endswith(b"*/")

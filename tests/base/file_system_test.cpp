@@ -28,6 +28,16 @@ TEST_CASE("an atomic write replaces the old content and leaves no other file beh
   CHECK_FALSE(write_file_atomically(*files, folder / "none" / "f", as_bytes("x")));
 }
 
+TEST_CASE("an atomic write does not replace a device or a pipe") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const auto written = write_file_atomically(*files, folder / "pipe", as_bytes("x"));
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code == ErrorCode::invalid_argument);
+  CHECK(fs::is_fifo(folder / "pipe"));
+}
+
 TEST_CASE("temporary names do not repeat") {
   CHECK(temporary_path_beside("/a/b") != temporary_path_beside("/a/b"));
   CHECK(temporary_path_beside("/a/b").parent_path() == "/a");

@@ -13,6 +13,7 @@ TEST_CASE("names of the library become those of the header") {
   CHECK(in_c_terms("`AttentionProblem::q_len` times `Append::rope_dim`") ==
         "`problem.q_len` times `problem.rope_dim`");
   CHECK(in_c_terms("name another folder with `HomeOptions::path`") == "name another folder with `home`");
+  CHECK(in_c_terms("problems with `PrebuildOptions::request`") == "problems with `options.problems`");
   CHECK(in_c_terms("after `Runtime::release()`") == "after `cubinet_kernel_forget`");
 }
 

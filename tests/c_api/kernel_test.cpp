@@ -149,6 +149,10 @@ TEST_CASE("an image of the caller is kept under a name and found by it") {
         CUBINET_OK);
   CHECK(cubinet_kernel_from_image(runtime.get(), cubinet_str("bad"), nullptr, 4, &made, failure.out()) ==
         CUBINET_INVALID_ARGUMENT);
+  // The size that a failed ftell() gives is refused before a byte is read.
+  CHECK(cubinet_kernel_from_image(runtime.get(), cubinet_str("bad"), "text", SIZE_MAX, &made,
+                                  failure.out()) == CUBINET_INVALID_ARGUMENT);
+  CHECK(failure.message().find("`size`") != std::string::npos);
 }
 
 TEST_CASE("a kernel outlives the handle of its runtime and counts its references") {

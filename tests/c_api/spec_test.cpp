@@ -33,7 +33,7 @@ TEST_CASE("each type of value reaches the specification") {
   for (const auto& [type, expected] : values) {
     cubinet_value value = CUBINET_VALUE_INIT;
     value.type = type;
-    value.integer = 7;
+    value.integer = type == CUBINET_VALUE_BOOL ? 1 : 7;
     value.number = 0.5;
     value.text = cubinet_str("bf16");
     value.integers = integers;
@@ -52,6 +52,10 @@ TEST_CASE("an unknown type, a missing list and a huge list are refused by name")
   value.type = 99;
   CHECK(set_value(spec, value, failure) == CUBINET_INVALID_ARGUMENT);
   CHECK(failure.message() == "`value.type` is 99");
+  value.type = CUBINET_VALUE_BOOL;
+  value.integer = 2;
+  CHECK(set_value(spec, value, failure) == CUBINET_INVALID_ARGUMENT);
+  CHECK(failure.message() == "`value.integer` is 2");
   value.type = CUBINET_VALUE_INTEGERS;
   value.count = 1;
   CHECK(set_value(spec, value, failure) == CUBINET_INVALID_ARGUMENT);

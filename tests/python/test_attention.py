@@ -43,6 +43,8 @@ def test_problems_compare_and_pickle():
     assert hash(dataclasses.replace(PROBLEM)) == hash(PROBLEM)
     assert dataclasses.replace(PROBLEM, batch=4) != PROBLEM
     assert AttentionProblem(batch=2, kv_len=9, heads_q=1, heads_kv=1, kv_lengths=[3, 9]).kv_lengths == (3, 9)
+    with pytest.raises(TypeError, match="'kv_lengths'"):
+        dataclasses.replace(PROBLEM, kv_lengths=(1, 2, 3.5))
 
 
 def test_a_plan_needs_no_driver(make_runtime):
@@ -71,10 +73,26 @@ def test_a_wrong_problem_is_an_error_that_names_the_member(runtime, change, mess
         runtime.attention(dataclasses.replace(PROBLEM, **change))
 
 
+@pytest.mark.parametrize("member", [member.name for member in dataclasses.fields(PROBLEM)])
+def test_a_member_of_another_type_is_a_type_error_that_names_it(runtime, member):
+    with pytest.raises(TypeError, match=f"'{member}'"):
+        runtime.attention_plan(dataclasses.replace(PROBLEM, **{member: [None]}))
+
+
+def test_a_number_that_c_cannot_express_is_refused_by_name(runtime):
+    for change in ({"batch": 2**64}, {"kv_len": -(2**63) - 1}, {"soft_cap": 10**400}, {"kv_lengths": (1, 2, 2**40)},
+                   {"mask": "\ud800"}):
+        with pytest.raises(cubinet.InvalidArgument, match=f"'{next(iter(change))}'"):
+            runtime.attention_plan(dataclasses.replace(PROBLEM, **change))
+
+
 def test_options_of_a_plan_are_members_of_plan_options(runtime):
     assert runtime.attention_plan(PROBLEM, "9.0", splits=2)
     with pytest.raises(TypeError, match="split"):
         runtime.attention_plan(PROBLEM, "9.0", split=2)
+    for option in ("backend", "existing_kernels", "splits"):
+        with pytest.raises(TypeError, match=f"'{option}'"):
+            runtime.attention_plan(PROBLEM, "9.0", **{option: 1.5})
     with pytest.raises(cubinet.Error, match="nobody"):
         runtime.attention_plan(PROBLEM, "9.0", backend="nobody")
 
@@ -232,6 +250,20 @@ def test_closed_objects_are_refused(stub, runtime):
         with pytest.raises(cubinet.InvalidArgument, match="the Attention is closed"):
             call()
     assert stub.launches() == []
+
+
+def test_objects_that_the_library_did_not_make_are_type_errors(runtime, attention):
+    merge = runtime.merge(4, 128)
+    for call in (
+        lambda: cubinet.Attention.__new__(cubinet.Attention).run(q=None),
+        lambda: cubinet.Attention.__new__(cubinet.Attention).check(q=None),
+        lambda: cubinet.Merge.__new__(cubinet.Merge).run(o=None),
+        lambda: attention.run(**tensors(), workspace=cubinet.Workspace.__new__(cubinet.Workspace)),
+        lambda: attention.check(**tensors(), workspace=type("Mine", (cubinet.Workspace,), {})()),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    merge.close()
 
 
 def test_a_closed_runtime_binds_nothing(make_runtime, shared_home):

@@ -53,6 +53,18 @@ def test_a_missing_bundle_is_not_found(environment, tmp_path):
         cubinet.verify(tmp_path / "absent.bundle", environment)
 
 
+def test_names_that_begin_with_a_dash_are_names(environment, bundle, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "--help").write_bytes(bundle.read_bytes())
+    assert cubinet.verify("--help", environment)["findings"] == []
+    assert cubinet.kernels_of("--help", environment)
+    for call in (cubinet.verify, cubinet.kernels_of, cubinet.template):
+        with pytest.raises(cubinet.NotFound, match="'-j'"):
+            call("-j", environment)
+    with pytest.raises(cubinet.InvalidArgument, match="empty"):
+        cubinet.template("", environment)
+
+
 def test_an_error_of_the_command_has_its_class():
     assert type(error_by_name("busy", "m", "r", "d")) is cubinet.Busy
     assert error_by_name("untrusted", "m", "r", "d").remedy == "r"
@@ -60,7 +72,7 @@ def test_an_error_of_the_command_has_its_class():
 
 
 def test_the_command_finds_nvrtc_of_an_nvidia_wheel(run_python):
-    wheels = ROOT / "build/test-wheels"
+    wheels = (ROOT / "build/test-wheels").resolve()
     if not (wheels / "nvidia/cu13/lib/libnvrtc.so.13").exists():
         pytest.skip("build/test-wheels has no NVRTC")
     path = f"import sys; sys.path.insert(0, {str(wheels)!r}); "

@@ -163,6 +163,30 @@ def test_a_changed_header_is_another_key(tmp_path):
     assert extra_digest("#if __has_include(<first.h>)\n", tmp_path) != extra_digest("", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "directive",
+    [
+        '/* a */ #include "first.h"',
+        '/* a\n b */#include "first.h"',
+        '#/* a */include/* b */"first.h"',
+        '%:include "first.h"',
+        '\v#\finclude "first.h"',
+        '#inc\\\r\nlude "first.h"',
+        "#if __has_include /* a */ (<first.h>)",
+    ],
+)
+def test_a_directive_in_another_form_is_found(tmp_path, directive):
+    before = extra_digest(directive, tmp_path)
+    (tmp_path / "first.h").write_text("#define FIRST 1\n")
+    assert extra_digest(directive, tmp_path) != before
+    assert extra_digest('// #include "first.h"\n', tmp_path) == extra_digest("", tmp_path)
+
+
+def test_an_empty_home_is_refused():
+    with pytest.raises(cubinet.InvalidArgument, match="'home'"):
+        ProgramCache("")
+
+
 def test_a_name_that_only_the_preprocessor_knows_is_refused(tmp_path):
     with pytest.raises(cubinet.Unsupported, match="HEADER"):
         extra_digest("#define HEADER <a.h>\n#include HEADER\n", tmp_path)

@@ -20,6 +20,7 @@ __global__ void kinds(bool flag, signed char tiny, short small, int number, long
                       const float* pointer, Pair pair, Big big) {}
 __global__ void pointers(float* a, const int* b) {}
 __global__ void nothing() {}
+__global__ void arrays(float rows[][4], int (*call)(int, float*), const double* __restrict__ values) {}
 extern "C" __global__ void plain(float* pointer, int number, float single) {}
 __device__ int counter[4];
 __constant__ float scale;
@@ -29,7 +30,7 @@ MANY = "__global__ void many(" + ", ".join(f"int a{i}" for i in range(50)) + ") 
 GIVEN = (True, -1, -2, -3, -4, 255, 65535, 2**32 - 1, 2**64 - 1, 1.5, 2.5, 4096)
 GIVEN += (struct.pack("if", 7, 0.5), bytes(range(40)))
 LAYOUT = "<?bhiqBHIQfdQ"
-NAMES = ("kinds", "pointers", "nothing", "plain")
+NAMES = ("kinds", "pointers", "nothing", "plain", "arrays")
 
 
 @pytest.fixture
@@ -273,8 +274,65 @@ def test_an_error_of_an_argument_object_is_raised(functions):
         def __index__(self):
             raise KeyError("broken")
 
+        def __float__(self):
+            raise KeyboardInterrupt("broken")
+
     with pytest.raises(KeyError, match="broken"):
         functions["kinds"].launch(*GIVEN[:3], Broken(), *GIVEN[4:], grid=1, block=32)
+    with pytest.raises(KeyError, match="broken"):
+        functions["nothing"].launch(grid=Broken(), block=32)
+    with pytest.raises(KeyboardInterrupt, match="broken"):
+        functions["kinds"].launch(*GIVEN[:9], Broken(), *GIVEN[10:], grid=1, block=32)
+
+
+def test_dimensions_that_change_while_they_are_read_are_an_error(functions, stub):
+    class Emptying:
+        def __index__(self):
+            numbers.clear()
+            return 1
+
+    class Failing(list):
+        def __len__(self):
+            raise KeyError("broken")
+
+    numbers = [Emptying(), 1, 1]
+    with pytest.raises(IndexError):
+        functions["nothing"].launch(grid=numbers, block=32)
+    with pytest.raises(KeyError, match="broken"):
+        functions["nothing"].launch(grid=1, block=Failing())
+    assert stub.launches() == []
+
+
+def test_pointers_to_arrays_and_functions_are_pointers(functions, stub):
+    functions["arrays"].launch(0x7000, None, 0x7100, grid=1, block=32)
+    assert packed(stub) == struct.pack("<QQQ", 0x7000, 0, 0x7100)
+
+
+@pytest.mark.parametrize("index", [4, 8, 10])
+def test_none_is_no_number(functions, stub, index):
+    with pytest.raises(cubinet.InvalidArgument, match=f"argument {index} .*None"):
+        functions["kinds"].launch(*GIVEN[:index], None, *GIVEN[index + 1 :], grid=1, block=32)
+    assert stub.launches() == []
+
+
+def test_a_stream_that_launches_when_it_is_released_keeps_the_streams_apart(functions, stub):
+    class Stream:
+        def __init__(self):
+            self.cuda_stream = stub.make_stream()
+
+        def launch(self):
+            functions["nothing"].launch(grid=1, block=32, stream=self)
+
+    class Last(Stream):
+        def __del__(self):
+            second.launch()
+
+    first, second = Last(), Stream()
+    first.launch()
+    expected = [first.cuda_stream] + [second.cuda_stream] * 2
+    del first
+    second.launch()
+    assert [launch.stream for launch in stub.launches()] == expected
 
 
 def test_a_global_variable_has_an_address_and_a_size(functions):
@@ -315,6 +373,8 @@ def test_a_function_refuses_to_pickle_and_to_be_made(functions):
             pickle.dumps(functions["plain"], protocol)
     with pytest.raises(TypeError):
         cubinet.Function()
+    with pytest.raises(TypeError):
+        cubinet.Function.__new__(cubinet.Function).launch(grid=1)
 
 
 def test_a_function_is_documented():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import logging
+import signal
 import threading
 
 import pytest
@@ -116,3 +117,11 @@ def test_lines_of_a_thread_arrive(kernel_of_a_damaged_home, handled):
     thread.start()
     thread.join()
     assert records
+
+
+def test_an_interrupt_during_a_handler_reaches_the_program(kernel_of_a_damaged_home, handled):
+    handled(lambda record: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        kernel_of_a_damaged_home.image("sm_90a")
+        for _ in range(100):  # Signals are handled between two instructions.
+            pass

@@ -44,3 +44,9 @@ def test_an_installed_package_has_the_console_script():
         assert "cubinet" in subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout
     else:
         pytest.skip("the package is not installed")
+
+
+def test_the_command_runs_without_a_standard_output(run_python):
+    ran = run_python("import sys; sys.stdout = None; " + MODULE, "bundle", "verify", "/nowhere.bundle")
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr

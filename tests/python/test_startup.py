@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports, forks and ends of the interpreter, each in a process of its own."""
+import pytest
+
 RUNTIME = """
 import os, sys
 import cubinet
@@ -88,6 +90,40 @@ for _ in range(2):
 import time; time.sleep(0.1)
 """
     check(run_python(code))
+
+
+# NVRTC's destructors, which run when the process exits, would crash a thread that compiles. A
+# function that is registered before the package is imported is called after the package's own.
+@pytest.mark.parametrize(
+    "call",
+    [
+        "[runtime.kernel(program(i)).image('sm_90a') for i in range(10000)]",
+        "cubinet.prebuild('many.bundle', matrix, driver=os.environ['DRIVER'])",
+    ],
+)
+def test_nothing_is_compiled_after_the_interpreter_has_ended(run_python, call, tmp_path):
+    code = f"""
+import atexit, os, threading, time
+def files():
+    return sum(len(names) for _, _, names in os.walk(os.environ["CUBINET_HOME"]))
+def compare():
+    before = files()
+    time.sleep(1.5)
+    print(files() == before)
+atexit.register(compare)
+import cubinet
+os.chdir({str(tmp_path)!r})
+def program(number):
+    return cubinet.SourceProgram(f"__global__ void f(int* a) {{{{ *a = {{number}}; }}}}", kernels="f")
+matrix = {{"kernels": [{{"template": "rms_norm", "parameters": {{"hidden_size": list(range(1024, 8192, 128))}},
+           "targets": ["sm_90a"]}}]}}
+runtime = cubinet.Runtime(driver=os.environ["DRIVER"])
+empty = files()
+threading.Thread(target=lambda: {call}, daemon=True).start()
+while files() < empty + 3:
+    time.sleep(0.01)
+"""
+    check(run_python(code), "True\n")
 
 
 def test_an_interpreter_ends_cleanly_after_an_uncaught_error(run_python):

@@ -133,6 +133,8 @@ def test_an_error_of_a_tensor_is_raised(axpy):
         {"data": ("x", False)},
         {"typestr": 4},
         {"typestr": "?", "strides": (4,)},
+        {"typestr": "<", "strides": (4,)},
+        {"typestr": "|V99999999999999999999", "strides": (4,)},
         {"shape": None},
         {"strides": (1, 2, "x")},
         {"shape": (1,) * 9},
@@ -142,6 +144,23 @@ def test_a_broken_description_of_a_tensor_is_an_error(stub, axpy, changes):
     with pytest.raises(Exception) as caught:
         axpy.launch(1.0, CudaArray(**changes), None, 4, grid=1, block=32, stream=0)
     assert not isinstance(caught.value, (RuntimeError, SystemError)), repr(caught.value)
+    assert stub.launches() == []
+
+
+@pytest.mark.parametrize(
+    ("tensor", "reason"),
+    [
+        (CudaArray(data=("x", False)), "wrong types"),
+        (CudaArray(shape=(1,) * 9), "8 dimensions"),
+        (CudaArray(typestr="<f", strides=(4,)), "element size"),
+        (CudaArray(strides=(3,)), "no multiple"),
+        (type("Wrong", (DataPointer,), {"data_ptr": lambda self: "x"})(), "wrong types"),
+        (type("Wrong", (DLPack,), {"__dlpack__": lambda self, stream: 5})(), "capsule"),
+    ],
+)
+def test_a_tensor_with_a_wrong_description_is_refused_by_its_place(stub, axpy, tensor, reason):
+    with pytest.raises(cubinet.InvalidArgument, match=f"argument 1 .*{reason}"):
+        axpy.launch(1.0, tensor, None, 4, grid=1, block=32, stream=0)
     assert stub.launches() == []
 
 

@@ -175,7 +175,8 @@ auto unless_stale(Call&& call) -> decltype(call()) {
 }
 
 // Writes one file so that after a crash it holds the old or the new content, never a mixture:
-// temporary file in the same folder, fsync, rename, fsync of the folder.
+// temporary file in the same folder, fsync, rename, fsync of the folder. Returns invalid_argument
+// if `path` is a device, a socket or a pipe.
 Result<void> write_file_atomically(FileSystem& files, const std::filesystem::path& path, ByteView content);
 
 // Returns a unique name for a temporary file beside `path`: ".<name>.<pid>.<counter>.<random>.tmp".
