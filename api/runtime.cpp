@@ -116,6 +116,13 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     return DeviceRowReader(library_, kernels_, source_).rows(device);
   }
+  Result<DeviceRows> loaded_rows(int device) override {
+    CUBINET_TRY(check_process());
+    CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
+    CUBINET_TRY_ASSIGN(DeviceRows found, rows(opened->properties().capability));
+    std::erase_if(found.rows, [&](const StoredRow& row) { return !is_loaded(*row.record, device); });
+    return found;
+  }
   std::uint64_t store_changes() const override { return library_.changes(); }
   Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) override {
     CUBINET_TRY(check_process());
@@ -163,6 +170,13 @@ class RuntimeImplementation final : public Runtime {
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point,
                                Circumstances circumstances);
   Result<void> check_may_load(const CachedKernel& kernel, int device, Circumstances circumstances);
+  // Returns whether a request for the build's kernel on the device is a hit with this build.
+  bool is_loaded(const CubinRecord& record, int device) {
+    const auto kernel = kernels_.resolve_held(record.identity.kernel());
+    if (kernel == nullptr) return false;
+    const LoadedFunctions functions = kernel->loaded(device);
+    return !functions.empty() && functions.front().record().digest == record.digest;
+  }
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);

@@ -36,6 +36,15 @@ Result<BoundAttention> Session::attention(const AttentionProblem& problem,
   };
   CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(facts, properties.name));
   auto bound = bind(*known.planner);
+  if (!options.may_load && !bound) {
+    // The best kernel is not loaded. Another one may be.
+    CUBINET_TRY_ASSIGN(const DeviceRows loaded, runtime_->loaded_rows(properties.ordinal));
+    CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                       AttentionPlanner::over(loaded, facts, properties.name, /*may_compile=*/false));
+    options.may_compile = false;
+    auto other = bind(planner);
+    return other ? std::move(other) : std::move(bound);
+  }
   if (bound || known.fresh) return bound;
   // The plan may name a build that another process has removed.
   planners_->forget();

@@ -211,6 +211,8 @@ class Runtime {
   // build that function() would choose for a device of this capability. The list is complete: a
   // store that fails is an error, except for a server that does not answer.
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
+  // Returns those of rows() whose builds are loaded on the device.
+  virtual Result<DeviceRows> loaded_rows(int device) = 0;
   // Returns a number that grows when a build or a measurement is added to or removed from one of
   // the stores through their objects in this process: rows() may then differ. Changes by other
   // processes and of servers do not count. Does not block and reads no file.

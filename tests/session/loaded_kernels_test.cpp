@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session::attention for plans that may load nothing.
+#include "api/device_fixture.hpp"
+#include "attention/problems.hpp"
+#include "support/compiler_search.hpp"
+#include "support/ok.hpp"
+#include "support/temp_dir.hpp"
+
+#include <cubinet/session.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+namespace {
+
+struct Setting {
+  TempDir folder;
+  std::shared_ptr<Session> session;
+  std::shared_ptr<const Device> device;
+
+  Setting() {
+    SessionOptions options;
+    options.home = (folder / "home").string();
+    options.compiler.toolkit_roots = {cuda_root()};
+    if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver_library = library;
+    session = ok(Session::open(options));
+    device = ok(session->device(0));
+  }
+
+  std::string kernel_of(const BoundAttention& bound) const {
+    const AttentionPlan& plan = bound.plan();
+    return std::get<KernelSpec>(plan.steps[plan.attention_step()].kernel).to_string();
+  }
+};
+
+// Their best kernels differ in the tile.
+const AttentionProblem kFewRows = generation(1, 1, 256, 8, 4);
+const AttentionProblem kManyRows = generation(64, 8, 4096, 8, 4);
+
+}  // namespace
+
+TEST_CASE("a plan that may load nothing takes a loaded kernel where the best one is not loaded") {
+  const Setting setting;
+  PlanOptions loaded_only;
+  loaded_only.may_load = false;
+  const auto nothing = setting.session->attention(kManyRows, setting.device, loaded_only);
+  REQUIRE_FALSE(nothing);
+  CHECK(nothing.error().code == ErrorCode::not_found);
+  const BoundAttention few = ok(setting.session->attention(kFewRows, setting.device));
+  const auto compiled = setting.session->runtime().counters().compiled;
+  const BoundAttention many = ok(setting.session->attention(kManyRows, setting.device, loaded_only));
+  CHECK(setting.kernel_of(many) == setting.kernel_of(few));
+  CHECK(setting.session->runtime().counters().compiled == compiled);
+  const BoundAttention best = ok(setting.session->attention(kManyRows, setting.device));
+  CHECK(setting.kernel_of(best) != setting.kernel_of(few));
+  const BoundAttention now = ok(setting.session->attention(kManyRows, setting.device, loaded_only));
+  CHECK(setting.kernel_of(now) == setting.kernel_of(best));
+}
+
+TEST_CASE("rows of loaded kernels are those of rows whose builds a request would hit") {
+  const Setting setting;
+  Runtime& runtime = setting.session->runtime();
+  CHECK(ok(runtime.loaded_rows(0)).rows.empty());
+  const BoundAttention few = ok(setting.session->attention(kFewRows, setting.device));
+  const DeviceRows loaded = ok(runtime.loaded_rows(0));
+  REQUIRE_FALSE(loaded.rows.empty());
+  CHECK(loaded.rows.size() <= ok(runtime.rows({9, 0})).rows.size());
+  const KernelSpec spec = std::get<KernelSpec>(few.plan().steps[0].kernel);
+  REQUIRE(runtime.release(*ok(runtime.resolve(spec)), 0));
+  CHECK(ok(runtime.loaded_rows(0)).rows.size() < loaded.rows.size());
+  CHECK(runtime.loaded_rows(77).error().code == ErrorCode::unavailable);
+}
