@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cached_kernel.hpp"
 #include "device_fixture.hpp"
 
 #include <cubinet/loader/module.hpp>
@@ -92,6 +93,7 @@ TEST_CASE("a trim leaves the modules of Functions, and their kernels in the proc
   auto kept = runtime.function(service.kernel(0), 0);
   REQUIRE(kept);
   CHECK(runtime.trim(UINT64_MAX)->modules == 0);
+  CHECK_FALSE(static_cast<const CachedKernel&>(service.kernel(0)).forget_if_idle(0));
   CHECK(runtime.function(service.kernel(0), 0, {}, LoadPolicy::loaded_only));
   REQUIRE(runtime.function(service.kernel(1), 0));
   CHECK(runtime.release(service.kernel(0), 0));
