@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cached_kernel.hpp"
 #include "device_fixture.hpp"
 
 #include <cubinet/loader/module.hpp>
@@ -86,11 +87,14 @@ TEST_CASE("a trim unloads retired modules first, then idle ones, each least rece
   if (service.stub.calls != nullptr) CHECK(service.images() == 1);
 }
 
-TEST_CASE("a trim leaves the modules of Functions and variables") {
+TEST_CASE("a trim leaves the modules of Functions, and their kernels in the process cache") {
   const Service service;
   Runtime& runtime = *service.runtime;
   auto kept = runtime.function(service.kernel(0), 0);
   REQUIRE(kept);
+  CHECK(runtime.trim(UINT64_MAX)->modules == 0);
+  CHECK_FALSE(static_cast<const CachedKernel&>(service.kernel(0)).forget_if_idle(0));
+  CHECK(runtime.function(service.kernel(0), 0, {}, LoadPolicy::loaded_only));
   REQUIRE(runtime.function(service.kernel(1), 0));
   CHECK(runtime.release(service.kernel(0), 0));
   CHECK(runtime.trim(UINT64_MAX, 0)->modules == 1);
@@ -98,6 +102,21 @@ TEST_CASE("a trim leaves the modules of Functions and variables") {
   CHECK(runtime.memory()->retired_modules == 0);
   *kept = {};
   CHECK(runtime.trim(UINT64_MAX)->modules == 1);
+}
+
+TEST_CASE("a module that is in use at a trim counts as used then") {
+  const Service service;
+  Runtime& runtime = *service.runtime;
+  auto first = runtime.function(service.kernel(0), 0);
+  REQUIRE(first);
+  std::weak_ptr<const Module> second = runtime.function(service.kernel(1), 0)->module();
+  REQUIRE(runtime.function(service.kernel(2), 0));
+  REQUIRE(runtime.function(service.kernel(1), 0));
+  CHECK(runtime.trim(1)->modules == 1);  // that of kernel 2
+  *first = {};
+  CHECK(runtime.trim(1)->modules == 1);
+  CHECK(second.expired());
+  CHECK(runtime.function(service.kernel(0), 0, {}, LoadPolicy::loaded_only));
 }
 
 TEST_CASE("a Function outlives its Runtime and unloads the module") {

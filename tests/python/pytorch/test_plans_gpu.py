@@ -8,6 +8,8 @@ from cubinet.flash_attn import flash_attn_with_kvcache
 
 pytestmark = pytest.mark.gpu
 
+FILL = "extern \"C\" __global__ void fill(float* y, float a, int n) { if (threadIdx.x < n) y[threadIdx.x] = a; }"
+
 
 @pytest.mark.parametrize("page", [64])
 def test_a_captured_call_is_replayed_with_other_lengths_on_another_stream(page, gpu_runtime):
@@ -32,17 +34,19 @@ def test_a_captured_call_is_replayed_with_other_lengths_on_another_stream(page, 
 
 
 def test_a_capture_neither_compiles_nor_loads(gpu_runtime):
-    """A new Runtime has loaded nothing, and no other test has this window, whose plan would be kept."""
+    """A new Runtime has loaded no attention, and no other test has this window, whose plan would be kept."""
     cache, q = PagedCache(64), randn(len(LENGTHS), 1, HEADS_Q, DIM)
     given = {"cache_seqlens": cache.lengths, "block_table": cache.table, "causal": True, "window_size": (77, 0)}
     fresh = cubinet.Runtime(gpu_runtime.configuration)
+    other = fresh.kernel(cubinet.SourceProgram(FILL)).function()  # opens the driver before the capture
     cubinet.pytorch.configure(runtime=fresh)
     try:
         with pytest.raises(cubinet.NotFound, match=r"nothing is compiled or loaded .* is not loaded on device 0"):
             with torch.cuda.graph(torch.cuda.CUDAGraph()):
                 flash_attn_with_kvcache(q, cache.k, cache.v, **given)
         torch.cuda.synchronize()
-        assert (fresh.memory().modules, fresh.counters().compiled) == (0, 0)
+        assert fresh.memory().modules == 1
+        assert fresh.counters().compiled <= 1
         expected = flash_attn_with_kvcache(q, cache.k, cache.v, **given)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -50,12 +54,12 @@ def test_a_capture_neither_compiles_nor_loads(gpu_runtime):
         graph.replay()
         close(o, expected)
     finally:
+        other.close()
         cubinet.pytorch.configure(runtime=gpu_runtime)
 
 
 def test_a_graph_keeps_a_kernel_that_was_closed_forgotten_and_trimmed(gpu_runtime):
-    source = "extern \"C\" __global__ void fill(float* y, float a, int n) { if (threadIdx.x < n) y[threadIdx.x] = a; }"
-    kernel = gpu_runtime.kernel(cubinet.SourceProgram(source))
+    kernel = gpu_runtime.kernel(cubinet.SourceProgram(FILL))
     y = torch.zeros(32, device="cuda")
     graph = torch.cuda.CUDAGraph()
     with kernel.function() as fill, torch.cuda.graph(graph):
@@ -64,7 +68,7 @@ def test_a_graph_keeps_a_kernel_that_was_closed_forgotten_and_trimmed(gpu_runtim
     gpu_runtime.trim()
     # Other modules would take the memory of an unloaded one.
     others = [
-        gpu_runtime.kernel(cubinet.SourceProgram(source.replace("= a", f"= a + {n}"))).function() for n in range(8)
+        gpu_runtime.kernel(cubinet.SourceProgram(FILL.replace("= a", f"= a + {n}"))).function() for n in range(8)
     ]
     for _ in range(3):
         y.zero_()
