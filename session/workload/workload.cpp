@@ -154,6 +154,19 @@ void Workload::merge(const Workload& other) {
     reject(error);
 }
 
+Result<void> add_to_workload(const std::string& path, const WorkloadAttention& attention,
+                             const WorkloadDevice& device) {
+  auto read = Workload::read(path);
+  if (!read && read.error().code != ErrorCode::not_found) return read.error();
+  Workload workload = read ? *std::move(read) : Workload();
+  if (!workload.rejected().empty()) return workload.rejected().front();
+  std::uint64_t next = 0;
+  for (const WorkloadEntry& entry : workload.entries())
+    next = std::max(next, entry.first_use + 1);
+  workload.add({attention, {device}, next});
+  return workload.write(path);
+}
+
 std::vector<WorkloadEntry> Workload::entries() const {
   std::vector<WorkloadEntry> sorted;
   sorted.reserve(entries_.size());

@@ -193,6 +193,22 @@ TEST_CASE("of a file above 64 MiB the rest is reported") {
   CHECK(read.rejected().back().message.find("64 MiB") != std::string::npos);
 }
 
+TEST_CASE("problems are added to a file behind its entries, and a damaged file is kept") {
+  const test::TempDir folder;
+  const std::string path = (folder / "w").string();
+  const WorkloadDevice device{{9, 0}, 132};
+  for (const std::uint32_t batch : {8U, 1U, 8U})
+    ok(add_to_workload(path, {{.batch = batch, .heads_q = 8, .heads_kv = 8}}, device));
+  const auto entries = ok(Workload::read(path)).entries();
+  REQUIRE(entries.size() == 2);
+  CHECK(std::get<WorkloadAttention>(entries[0].work).problem.batch == 8);
+  CHECK(entries[1].first_use == 1);
+  const std::string damaged = ok(Workload::read(path)).to_text() + "nonsense\n";
+  test::write_file(path, as_bytes(damaged));
+  CHECK_FALSE(add_to_workload(path, {}, device));
+  CHECK(ok(Workload::read(path)).rejected().size() == 1);
+}
+
 TEST_CASE("a written workload is read back, and a folder cannot be written") {
   const test::TempDir folder;
   ok(golden().write((folder / "w").string()));

@@ -108,4 +108,10 @@ class Workload {
   std::vector<Error> rejected_;
 };
 
+// Adds a problem to the workload in a file, behind its entries, and creates a missing file. Returns
+// the errors of Workload::read and write, and the first of rejected(), so that a damaged file is
+// kept. A concurrent writer's change may be lost.
+Result<void> add_to_workload(const std::string& path, const WorkloadAttention& attention,
+                             const WorkloadDevice& device);
+
 }  // namespace cubinet
