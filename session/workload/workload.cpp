@@ -41,6 +41,13 @@ Result<std::uint64_t> lines_announced(std::string_view line, const std::string& 
   return static_cast<std::uint64_t>(*lines->integer());
 }
 
+// Clears what the text does not have, so that a workload equals what is read back.
+void keep_stored_part(WorkloadAttention& attention) {
+  attention.problem.kv_lengths.clear();
+  attention.options.costs = nullptr;
+  attention.options.occupancy.clear();
+}
+
 }  // namespace
 
 WorkloadDevice WorkloadDevice::of(const DeviceProperties& device) {
@@ -129,6 +136,7 @@ Result<void> Workload::write(const std::string& path) const {
 }
 
 void Workload::add(WorkloadEntry entry) {
+  if (auto* attention = std::get_if<WorkloadAttention>(&entry.work)) keep_stored_part(*attention);
   std::string text = line_text(work_json(entry));
   const auto [position, added] = entries_.try_emplace(std::move(text), entry);
   if (added) return;

@@ -69,10 +69,12 @@ void WorkloadRecorder::note(const WorkloadAttention& attention, const DeviceProp
 }
 
 void WorkloadRecorder::add(WorkloadEntry entry) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   // One line is the recording's.
-  if (workload_.size() + 1 >= kMaximumWorkloadLines) {
-    if (!std::exchange(full_logged_, true))
+  if (workload_.size() + 1 >= most_lines_) {
+    const bool was_logged = std::exchange(full_logged_, true);
+    lock.unlock();  // the sink may read the recording
+    if (!was_logged)
       log(log_, LogLevel::warning,
           "the recorded workload is full; what is used first from now on is left out");
     return;

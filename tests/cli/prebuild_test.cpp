@@ -406,7 +406,9 @@ TEST_CASE("prebuild merges the workloads that select has written, and lists line
   CHECK(damaged.json()["kernels"] == built.json()["kernels"]);
   sandbox.write("b", "{\"cubinet_workload\":2,\"lines\":0}\n");
   CHECK(sandbox.run(line).status != 0);
-  CHECK(sandbox.run({"prebuild", "-o", sandbox.path("b"), "--workload", sandbox.path("b")}).status == 2);
+  const std::string kept = sandbox.read("a");
+  CHECK(sandbox.run({"prebuild", "-o", sandbox.path("a"), "--workload", sandbox.path("a")}).status == 2);
+  CHECK(sandbox.read("a") == kept);
   std::vector<std::string> sharded = line;
   sharded.insert(sharded.end(), {"--shard", "1/2"});
   CHECK(sandbox.run(sharded).status == 2);

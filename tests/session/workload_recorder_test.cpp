@@ -71,11 +71,11 @@ TEST_CASE("the counters of a recording are those of the periods in which it was 
 
 TEST_CASE("a full recording is logged once, and a reader takes all of it") {
   int warnings = 0;
-  WorkloadRecorder recorder{[&](LogLevel, std::string_view) { ++warnings; }};
+  WorkloadRecorder recorder([&](LogLevel, std::string_view) { ++warnings; }, 10);
   ok(recorder.start({}));
-  for (int i = 0; i < static_cast<int>(kMaximumWorkloadLines) + 5; ++i)
+  for (int i = 0; i < 15; ++i)
     recorder.note(load_of(i));
   CHECK(warnings == 1);
   const Workload recorded = recorder.recorded({});
-  CHECK(recorded.size() + recorded.recordings().size() == kMaximumWorkloadLines);
+  CHECK(recorded.size() + recorded.recordings().size() == 10);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/ok.hpp"
+#include "support/sampled.hpp"
 #include "support/temp_dir.hpp"
 
 #include <cubinet/session/workload.hpp>
@@ -102,7 +103,7 @@ TEST_CASE("a workload cut at any byte keeps the lines before, and says what is m
           doctest::test_suite("loop")) {
   const std::string text = kGolden;
   const std::size_t header = text.find('\n');
-  for (std::size_t length = 0; length < text.size() - 1; ++length) {
+  for (const std::size_t length : test::sampled(text.size() - 1, 8)) {
     CAPTURE(length);
     const auto cut = Workload::parse(text.substr(0, length));
     if (length < header) {
@@ -125,7 +126,7 @@ TEST_CASE("a workload cut at any byte keeps the lines before, and says what is m
 
 TEST_CASE("a changed byte is rejected with its line or gives another workload that can be written" *
           doctest::test_suite("loop")) {
-  for (std::size_t at = 0; at < std::string_view(kGolden).size(); ++at) {
+  for (const std::size_t at : test::sampled(std::string_view(kGolden).size(), 32)) {
     for (const char wrong : {'"', '0', '}', '\n', '\0', '\xff'}) {
       std::string text = kGolden;
       text[at] = wrong;
@@ -207,6 +208,20 @@ TEST_CASE("problems are added to a file behind its entries, and a damaged file i
   test::write_file(path, as_bytes(damaged));
   CHECK_FALSE(add_to_workload(path, {}, device));
   CHECK(ok(Workload::read(path)).rejected().size() == 1);
+}
+
+TEST_CASE("the lengths that were known at planning time are not kept") {
+  WorkloadAttention attention{{.batch = 2, .kv_len = 9, .heads_q = 8, .heads_kv = 8}};
+  Workload plain;
+  plain.add({attention, {WorkloadDevice{{9, 0}, 132}}, 0});
+  attention.problem.kv_lengths = {3, 9};
+  Workload known = plain;
+  known.add({attention, {WorkloadDevice{{9, 0}, 132}}, 0});
+  CHECK(known.size() == 1);
+  Workload alone;
+  alone.add({attention, {WorkloadDevice{{9, 0}, 132}}, 0});
+  CHECK(std::get<WorkloadAttention>(alone.entries()[0].work).problem.kv_lengths.empty());
+  CHECK(alone.to_text() == plain.to_text());
 }
 
 TEST_CASE("a written workload is read back, and a folder cannot be written") {

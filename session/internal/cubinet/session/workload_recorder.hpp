@@ -15,7 +15,9 @@ namespace cubinet {
 // reaches it.
 class WorkloadRecorder {
  public:
-  explicit WorkloadRecorder(LogSink log) : log_(std::move(log)) {}
+  // Keeps at most `most_lines` of the workload.
+  explicit WorkloadRecorder(LogSink log, std::size_t most_lines = kMaximumWorkloadLines)
+      : log_(std::move(log)), most_lines_(most_lines) {}
 
   // Begins or continues the recording. `now` are the Runtime's counters.
   Result<void> start(const Runtime::Counters& now);
@@ -42,6 +44,7 @@ class WorkloadRecorder {
   WorkloadRecording counters_at(const Runtime::Counters& now) const;
 
   LogSink log_;
+  std::size_t most_lines_;
   std::atomic<bool> active_{false};
   mutable std::mutex mutex_;
   std::string id_;  // empty before the first start(); this and the rest are guarded by mutex_
