@@ -337,6 +337,7 @@ void RuntimeImplementation::describe(const FoundCubin& found, KernelEvent& event
 Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
                                                              KernelEvent& event) {
   CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
+  event.capability = opened->properties().capability;
   // If a build does not load, the next best is tried, and finally a new one. If none loads, the
   // first refusal is returned, because it belongs to the best build.
   CubinRecords refused;

@@ -64,6 +64,10 @@ Result<PrebuildOptions> options_of(const cubinet_prebuild_options& given) {
   if (!matrix.empty()) options.matrix = std::move(matrix);
   CUBINET_TRY_ASSIGN(options.request, request_of(given));
   CUBINET_TRY_ASSIGN(options.bundle, bundle_of(given));
+  CUBINET_TRY_ASSIGN(const std::string workload, text_of(given.workload, "options.workload"));
+  if (!workload.empty()) {
+    CUBINET_TRY_ASSIGN(options.workload, Workload::parse(workload));
+  }
   options.jobs = given.jobs;
   if (given.progress != nullptr) {
     options.progress = [given](const PrebuildProgress& progress) { report(given, progress); };

@@ -72,6 +72,7 @@ constexpr Term kTerms[] = {
     {"PrebuildOptions::matrix", "MATRIX"},
     {"PrebuildOptions::request", "--device and --problems"},
     {"PrebuildOptions::skip_refused", "--skip-refused"},
+    {"PrebuildOptions::workload", "--workload"},
     {"Runtime::resolve(name, image)", "`cubinet registry add FILE --name NAME`"},
     {"Runtime::release()", "Runtime::release()"},  // no verb keeps a plan
     // No verb has a limit, looks up without loading or trims.

@@ -196,11 +196,16 @@ bool stops_at_refusals(const PrebuildOptions& options, const MatrixExpansion& ex
   return true;
 }
 
+bool is_empty(const Workload& workload) {
+  return workload.empty() && workload.rejected().empty();
+}
+
 Result<MatrixExpansion> read_matrix(const SessionOptions& session, const PrebuildOptions& options,
                                     const TemplateCatalog& catalog) {
-  if (!options.matrix && options.request.problems.empty())
-    return Error{ErrorCode::invalid_argument, "neither a matrix nor problems are given",
-                 "give `PrebuildOptions::matrix`, or problems with `PrebuildOptions::request`"};
+  if (!options.matrix && options.request.problems.empty() && is_empty(options.workload))
+    return Error{ErrorCode::invalid_argument, "neither a matrix nor problems nor a workload are given",
+                 "give `PrebuildOptions::matrix`, problems with `PrebuildOptions::request`, or "
+                 "`PrebuildOptions::workload`"};
   if (!options.matrix) return MatrixExpansion();
   CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(*options.matrix, options.matrix_name));
   return expand_matrix(elements, catalog, session.compile_options.flags);
@@ -235,7 +240,8 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   CUBINET_TRY(check_bundle_options(options.bundle));
   // Templates refuse combinations without a compiler.
   if (stops_at_refusals(options, expansion, result)) return result;
-  const bool nothing = expansion.kernels.empty() && options.request.problems.empty();
+  const bool nothing =
+      expansion.kernels.empty() && options.request.problems.empty() && is_empty(options.workload);
   // The shard is taken before the compiler refuses targets, so that the shards are the same for
   // every compiler.
   expansion.kernels = take_shard(std::move(expansion.kernels), options.shard);
@@ -245,8 +251,12 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   if (stops_at_refusals(options, expansion, result)) return result;
   CUBINET_TRY_ASSIGN(NeededBuilds needed, builds_needed(*runtime, options.request));
   add_builds(expansion.kernels, std::move(needed.builds));
+  CUBINET_TRY_ASSIGN(NeededBuilds recorded, builds_needed(session, *runtime, options.workload));
+  add_builds(expansion.kernels, std::move(recorded.builds));
   result.refused = std::move(expansion.refused);
   result.unserved = std::move(needed.unserved);
+  for (UnservedProblem& unserved : recorded.unserved)
+    result.unserved.push_back(std::move(unserved));
   // A shard of a small matrix may be empty.
   if (nothing || (expansion.kernels.empty() && options.shard.count == 1)) return nothing_to_build(result);
   const unsigned jobs = jobs_within(options.jobs == 0 ? default_jobs() : options.jobs, options.memory);

@@ -3,21 +3,33 @@
 #include <cubinet/session/open_stores.hpp>
 #include <cubinet/session/planner_cache.hpp>
 #include <cubinet/session/template_files.hpp>
+#include <cubinet/session/workload_recorder.hpp>
 
 namespace cubinet {
 
-Session::Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime)
+Session::Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime,
+                 std::shared_ptr<WorkloadRecorder> recorder)
     : options_(std::move(options)),
       home_(std::move(home)),
       runtime_(std::move(runtime)),
-      planners_(std::make_shared<PlannerCache>(*runtime_)) {}
+      planners_(std::make_shared<PlannerCache>(*runtime_)),
+      recorder_(std::move(recorder)) {}
 
 Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, load_catalog(*posix_file_system(), options.template_files));
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
   auto home = opened.home;
-  CUBINET_TRY_ASSIGN(auto runtime, make_runtime(options, std::move(opened), std::move(catalog)));
-  return std::shared_ptr<Session>(new Session(std::move(options), std::move(home), std::move(runtime)));
+  auto recorder = std::make_shared<WorkloadRecorder>(options.log);
+  SessionOptions observed = options;
+  observed.observer = [recorder, observer = options.observer](const KernelEvent& event) {
+    recorder->note(event);
+    if (observer) observer(event);
+  };
+  CUBINET_TRY_ASSIGN(auto runtime, make_runtime(observed, std::move(opened), std::move(catalog)));
+  std::shared_ptr<Session> session(
+      new Session(std::move(options), std::move(home), std::move(runtime), std::move(recorder)));
+  if (session->options_.record) CUBINET_TRY(session->start_recording());
+  return session;
 }
 
 Result<std::shared_ptr<const Device>> Session::device(int ordinal) const {
@@ -27,6 +39,16 @@ Result<std::shared_ptr<const Device>> Session::device(int ordinal) const {
 Result<BoundAttention> Session::attention(const AttentionProblem& problem,
                                           const std::shared_ptr<const Device>& device,
                                           PlanOptions options) const {
+  const WorkloadRecorder::Binding binding;
+  const WorkloadAttention asked{problem, options};
+  auto bound = bind_attention(problem, device, std::move(options));
+  if (bound) recorder_->note(asked, device->properties());
+  return bound;
+}
+
+Result<BoundAttention> Session::bind_attention(const AttentionProblem& problem,
+                                               const std::shared_ptr<const Device>& device,
+                                               PlanOptions options) const {
   const DeviceProperties& properties = device->properties();
   const DeviceFacts facts = DeviceFacts::of(properties);
   if (options.targets == TargetPolicy{}) options.targets = options_.targets;
@@ -57,6 +79,18 @@ Result<AttentionResolution> Session::plan(const AttentionProblem& problem, const
   CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(device, device_name));
   if (options.targets == TargetPolicy{}) options.targets = options_.targets;
   return known.planner->resolve(problem, std::move(options));
+}
+
+Result<void> Session::start_recording() const {
+  return recorder_->start(runtime_->counters());
+}
+
+void Session::stop_recording() const {
+  recorder_->stop(runtime_->counters());
+}
+
+Workload Session::recorded() const {
+  return recorder_->recorded(runtime_->counters());
 }
 
 }  // namespace cubinet

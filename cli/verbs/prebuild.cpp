@@ -27,6 +27,7 @@ constexpr std::size_t kRefusalsShown = 50;
 struct PrebuildArguments {
   std::string matrix;  // empty: only problems
   DeviceFilter problems;
+  std::vector<std::string> workloads;
   std::string output;
   BundleOptions bundle;
   std::uint64_t memory = UINT64_MAX;
@@ -51,8 +52,13 @@ Result<PrebuildOptions> prebuild_options_of(const Context& context, const Prebui
   if (!arguments.problems.empty()) {
     CUBINET_TRY_ASSIGN(options.request, device_request_of(context, arguments.problems));
   }
+  for (const std::string& file : arguments.workloads) {
+    CUBINET_TRY_ASSIGN(const Workload read, Workload::read(file));
+    options.workload.merge(read);
+  }
   std::vector<std::string> inputs = files_of_templates(*context.files(), arguments.sources.template_files);
   inputs.insert(inputs.end(), {arguments.matrix, arguments.problems.problems});
+  inputs.insert(inputs.end(), arguments.workloads.begin(), arguments.workloads.end());
   const ProtectedFiles kept = context.protected_files(std::move(inputs), arguments.places);
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,
                      check_output_file(*context.files(), arguments.output, kept));
@@ -145,11 +151,15 @@ Result<ExitStatus> build_bundle(const Context& context, const PrebuildArguments&
 }  // namespace
 
 void add_prebuild(CLI::App& root, Action& chosen) {
-  CLI::App* verb =
-      root.add_subcommand("prebuild", "Compile a matrix of kernels, or what problems need, into a bundle");
+  CLI::App* verb = root.add_subcommand(
+      "prebuild", "Compile a matrix of kernels, or what problems or a workload need, into a bundle");
   auto options = std::make_shared<PrebuildArguments>();
   verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->type_name("");
   add_built_problems(*verb, options->problems);
+  CLI::Option* workloads =
+      add_list(*verb, "--workload", options->workloads, "FILE",
+               "What a recorded workload needs, for the devices that recorded it; several "
+               "are merged");
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
   add_bundle_options(*verb, options->bundle);
   verb->add_option_function<std::string>(
@@ -172,7 +182,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
           },
           "The I-th of N parts of the matrix alone; the parts are the same on every machine")
       ->type_name("I/N")
-      ->excludes("--problems");
+      ->excludes("--problems")
+      ->excludes(workloads);
   add_template_sources(*verb, options->sources);
   add_places(*verb, options->places);
   add_written_cache(*verb, options->places);
@@ -181,15 +192,17 @@ void add_prebuild(CLI::App& root, Action& chosen) {
                 "targets": ["sm_80", "sm_90a"]}]}
 A target is machine code ("sm_90a") or PTX ("compute_80", which the driver compiles where no machine code fits).
 With --problems the bundle has the kernels of the plans of `select attention`: builds that exist, and others
-compiled. Problems that nothing serves are listed, and the status is 1.
+compiled. With --workload (docs/workloads.md) it has the recorded kernels and those of plans for the recording
+devices; none need be here. What nothing serves, and lines of no meaning, are listed, and the status is 1.
 Every combination is checked before the first is compiled. Each kernel is in the home as soon as it is compiled:
 after Ctrl-C the same command goes on. What is finished of an incomplete bundle is in BUNDLE.partial.
 
 Examples:
   cubinet prebuild examples/matrix.json -o kernels.bundle
   cubinet prebuild examples/matrix.json -o kernels-8.bundle --bundle kernels.bundle --bundle-version 8
-  cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G --bundle-version 7
+  cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G
   cubinet prebuild -o decode.bundle --device sm_90 --problems bench/sweeps/decode.txt
+  cubinet prebuild -o serving.bundle --workload rank0.workload --workload rank1.workload
   cubinet prebuild examples/matrix.json -o kernels-2.bundle --shard 2/8 --json)");
   choose<PrebuildArguments>(*verb, chosen, options, build_bundle);
 }

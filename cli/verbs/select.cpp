@@ -12,6 +12,7 @@
 #include <cubinet/session/explanation_json.hpp>
 #include <cubinet/session/launch_record.hpp>
 #include <cubinet/session/table_store.hpp>
+#include <cubinet/session/workload.hpp>
 
 #include <fmt/format.h>
 
@@ -28,6 +29,7 @@ struct SelectOptions {
   std::string backend{kAutomaticBackend};
   std::string table;
   std::string device_name;
+  std::string workload;  // a file; empty: none
   Places places;
   bool assume_all_kernels = false;
   bool launch = false;
@@ -212,6 +214,12 @@ Result<ExitStatus> select_attention(const Context& context, const SelectOptions&
   if (has_given_rows(options) && options.backend == kAutomaticBackend)
     resolution.order = "the rows were given";
   if (!resolution.plan) return report_none(context, options, question, resolution);
+  if (!options.workload.empty()) {
+    const DeviceFacts& device = question.planner.device();
+    CUBINET_TRY(add_to_workload(
+        options.workload, {question.problem, question.options},
+        {device.capability, device.sm_count, device.maximum_shared_bytes, options.device_name}));
+  }
   if (options.launch) return report_launches(context, question, resolution);
   report(context, question, resolution);
   return ExitStatus::done;
@@ -230,6 +238,8 @@ void add_select(CLI::App& root, Action& chosen) {
   add_device_arguments(*verb, options->device);
   add_text(*verb, "--device-name", options->device_name, "NAME",
            "What its driver calls it, \"NVIDIA H200\": measurements of it count (default: none do)");
+  add_text(*verb, "--workload", options->workload, "FILE",
+           "Add the problem to this workload (docs/workloads.md)");
   add_target_options(*verb, options->targets);
   add_text(*verb, "--backend", options->backend, "NAME",
            "auto (default), templates or published; a named one is asked alone");

@@ -33,6 +33,7 @@ from cubinet.errors import (
 from cubinet.kernels import Kernel, SourceProgram, Spec
 from cubinet.prebuild import Progress, prebuild
 from cubinet.runtime import Counters, Memory, Runtime, Trimmed
+from cubinet.workload import Workload
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Untrusted",
+    "Workload",
     "Workspace",
     "doctor",
     "kernels_of",

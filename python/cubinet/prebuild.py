@@ -14,11 +14,12 @@ from typing import Any
 from cubinet import _core
 from cubinet.attention import AttentionProblem, PlanOptions, fields_of
 from cubinet.configuration import Configuration, PathLike, lines_of
+from cubinet.workload import Workload
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a prebuild. `kernel` is empty if only time has passed."""
+    """The state of a prebuild or a preparation. `kernel` is empty if only time has passed."""
 
     done: int
     total: int
@@ -45,6 +46,7 @@ def prebuild(
     version: int = 0,
     created: int = 0,
     expires: int = 0,
+    workload: Workload | None = None,
     progress: Callable[[Progress], object] | None = None,
     configuration: Configuration | None = None,
     **options: Any,
@@ -56,6 +58,9 @@ def prebuild(
 
     `problems` are attention problems whose plans' kernels are built too, for a `device` of this
     compute capability ("9.0") and SM count (0: the usual one).
+
+    `workload` adds the kernels of a recorded workload, and of the plans of its attention problems, for
+    the devices that recorded it.
 
     `jobs` is the number of parallel compilations; 0: as processors and memory allow. `profile` is
     "plain", "ship" or "archive". `channel` and `version` name the bundle's series and place in it.
@@ -84,6 +89,7 @@ def prebuild(
         version,
         created,
         expires,
+        "" if workload is None else workload.text,
         call,
     )
     report: dict[str, Any] = json.loads(written)

@@ -7,13 +7,18 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cubinet import _core
 from cubinet._core import Attention, Merge
 from cubinet.attention import AttentionProblem, PlanOptions, fields_of
 from cubinet.configuration import Configuration, lines_of
 from cubinet.kernels import Kernel, SourceProgram, Spec
+from cubinet.prebuild import Progress
+from cubinet.workload import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -72,14 +77,17 @@ class Runtime:
     `Runtime()` reads the variables of the command `cubinet` (docs/cli.md) and CUBINET_COMPILE.
     Options are the members of Configuration: `Runtime(home="/var/cache/cubinet", compile="never")`.
     Opens the home and the bundles; the driver, NVRTC and servers are opened when first needed.
+    With `record=True`, `workload()` has each kernel at its first load and each attention problem.
 
     In a child process that is forked afterwards, calls that search, compile, load or launch raise
     Unsupported.
     """
 
-    def __init__(self, configuration: Configuration | None = None, **options: Any) -> None:
+    def __init__(self, configuration: Configuration | None = None, *, record: bool = False, **options: Any) -> None:
         self._configuration = dataclasses.replace(configuration or Configuration(), **options)
         self._handle = _core.Runtime(*lines_of(self._configuration))
+        if record:
+            self.record()
 
     @property
     def configuration(self) -> Configuration:
@@ -148,6 +156,40 @@ class Runtime:
         """Loads the kernel that merges two partial attention results by their log-sum-exps. `type` is
         that of O of both parts, `type_o` that of the merged O (None: the same). May compile."""
         return _core.bind_merge(self._handle, heads, head_dim, type, type_o or type, output_scale, device)
+
+    def record(self, on: bool = True) -> None:
+        """Begins, continues or ends the recording. What is loaded already is not noted."""
+        _core.record(self._handle, on)
+
+    def workload(self) -> Workload:
+        """Returns what was recorded."""
+        return Workload(_core.recorded(self._handle))
+
+    def prepare(
+        self,
+        workload: Workload,
+        device: int = 0,
+        *,
+        jobs: int = 0,
+        memory: int = 0,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> dict[str, Any]:
+        """Finds, fetches or compiles the kernels of a workload and loads them, in order of first use and
+        in parallel. Attention is planned anew for the device.
+
+        `jobs` is the number of entries at a time; 0: as processors and memory allow. `memory` limits
+        all compilations, in bytes; 0: no limit. `progress` is called in this thread, after each entry
+        (its member `kernel`) and several times a second in between.
+
+        Returns the report, with "loaded", "compiled" and "seconds". Raises an Error if an entry is not
+        loaded or a line is not understood. The rest is prepared, and the error's `detail` is the report
+        with the reasons. After an exception of `progress`, or Ctrl-C, running work finishes, and the
+        same call continues.
+        """
+        call = None if progress is None else lambda *facts: progress(Progress(*facts))
+        written = _core.prepare(self._handle, workload.text, device, jobs, memory, call)
+        report: dict[str, Any] = json.loads(written)
+        return report
 
     def counters(self) -> Counters:
         return Counters(**self._handle.counters())

@@ -380,3 +380,36 @@ TEST_CASE("prebuild without a matrix or problems, or with half of them, is wrong
   sharded.insert(sharded.end(), {"--shard", "1/2"});
   CHECK(sandbox.run(sharded).status == 2);
 }
+
+TEST_CASE("prebuild merges the workloads that select has written, and lists lines of no meaning") {
+  const Sandbox sandbox;
+  const auto select = [&](const std::string& batch, const std::string& file) {
+    const ToolResult selected =
+        sandbox.run({"select", "attention", "--device", "9.0", "--batch", batch, "--kv-len", "2048",
+                     "--heads-q", "32", "--heads-kv", "8", "--workload", sandbox.path(file)});
+    REQUIRE_MESSAGE(selected.status == 0, selected.err);
+  };
+  select("4", "a");
+  select("1", "b");
+  select("4", "b");
+  const std::vector<std::string> line = {
+      "prebuild",        "-o",         sandbox.path("b.bundle"), "--json", "--workload",
+      sandbox.path("a"), "--workload", sandbox.path("b")};
+  const ToolResult built = sandbox.run(line);
+  REQUIRE_MESSAGE(built.status == 0, built.err);
+  CHECK(built.json()["compiled"] > 0);
+  CHECK(sandbox.run(line).json()["compiled"] == 0);
+  sandbox.write("b", sandbox.read("b") + "nonsense\n");
+  const ToolResult damaged = sandbox.run(line);
+  CHECK(damaged.status == 1);
+  CHECK(contains(damaged.json()["unserved"][0]["reason"].get<std::string>(), "line 4"));
+  CHECK(damaged.json()["kernels"] == built.json()["kernels"]);
+  sandbox.write("b", "{\"cubinet_workload\":2,\"lines\":0}\n");
+  CHECK(sandbox.run(line).status != 0);
+  const std::string kept = sandbox.read("a");
+  CHECK(sandbox.run({"prebuild", "-o", sandbox.path("a"), "--workload", sandbox.path("a")}).status == 2);
+  CHECK(sandbox.read("a") == kept);
+  std::vector<std::string> sharded = line;
+  sharded.insert(sharded.end(), {"--shard", "1/2"});
+  CHECK(sandbox.run(sharded).status == 2);
+}

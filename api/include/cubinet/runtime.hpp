@@ -34,6 +34,8 @@ struct KernelEvent {
   ImageKind kind = ImageKind::cubin;
   KernelKey key;
   int device = -1;                     // -1: a request without a device (prebuild)
+  // The device's; nullopt if the request has no device, or it could not be opened.
+  std::optional<ComputeCapability> capability = {};
   std::optional<KernelSource> source;  // nullopt: a miss or an error
   std::optional<Error> error;
   std::uint64_t bytes = 0;  // of the image

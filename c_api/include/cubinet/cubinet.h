@@ -758,11 +758,14 @@ typedef struct cubinet_prebuild_options {
   /* Called often. If it returns another value than 0, no further compilation begins. NULL: none. */
   int32_t (*cancelled)(void* user);
   void* user;
+  /* The text of a workload whose kernels are also built, for the devices that recorded it; empty:
+   * none. */
+  cubinet_string workload;
 } cubinet_prebuild_options;
 #define CUBINET_PREBUILD_OPTIONS_INIT                                                               \
   {                                                                                                 \
     sizeof(cubinet_prebuild_options), {NULL, 0}, {NULL, 0}, NULL, 0, {NULL, 0}, 0, 0, {NULL, 0},    \
-        {NULL, 0}, 0, 0, 0, NULL, NULL, NULL                                                        \
+        {NULL, 0}, 0, 0, 0, NULL, NULL, NULL, {NULL, 0}                                             \
   }
 
 /* Compiles the kernels that no store of `config` has, and writes all of them to a bundle.
@@ -772,6 +775,50 @@ typedef struct cubinet_prebuild_options {
 CUBINET_EXPORT cubinet_status cubinet_prebuild(const cubinet_config* config,
                                                const cubinet_prebuild_options* options,
                                                cubinet_text** json, cubinet_error** error);
+
+/* ---- Workloads ----------------------------------------------------------------------------- */
+
+/* Begins (`on` is not 0) or ends a recording: each kernel at its first load, and each attention
+ * problem that is bound, are noted from then on. What is loaded already is not noted. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_record(cubinet_runtime* runtime, int32_t on,
+                                                     cubinet_error** error);
+
+/* Returns what was recorded, as the text of a workload (docs/formats/workload.md). */
+CUBINET_EXPORT cubinet_status cubinet_runtime_workload(const cubinet_runtime* runtime,
+                                                       cubinet_text** workload, cubinet_error** error);
+
+/* Merges the texts of `count` workloads into one, sorted. Their order does not matter, and a
+ * workload that is merged again changes nothing. Returns an error that names the line if a text is
+ * truncated or not understood, and CUBINET_UNSUPPORTED for a newer version. */
+CUBINET_EXPORT cubinet_status cubinet_workload_merge(const cubinet_string* workloads, size_t count,
+                                                     cubinet_text** merged, cubinet_error** error);
+
+/* A workload and how to prepare it. */
+typedef struct cubinet_prepare_options {
+  size_t struct_size;
+  cubinet_string workload; /* its text */
+  int32_t device;
+  uint32_t jobs;   /* entries at a time; 0: as processors and memory allow */
+  uint64_t memory; /* limit for all compilations, in bytes; 0: none */
+  /* Called after each entry and several times a second in between; calls do not overlap. NULL:
+   * none. `kernel` of the progress is the entry, `outcome` "loaded" or "failed: REASON"; `seconds`
+   * and `bytes` are 0. The progress is valid during the call. */
+  void (*progress)(void* user, const cubinet_prebuild_progress* progress);
+  /* Called often. If it returns another value than 0, no further entry begins. NULL: none. */
+  int32_t (*cancelled)(void* user);
+  void* user;
+} cubinet_prepare_options;
+#define CUBINET_PREPARE_OPTIONS_INIT \
+  { sizeof(cubinet_prepare_options), {NULL, 0}, 0, 0, 0, NULL, NULL, NULL }
+
+/* Finds, fetches or compiles the kernels of a workload and loads them, in order of first use and in
+ * parallel; plans each attention problem anew for the device. Blocks until it is done. Returns
+ * CUBINET_OK only if everything is loaded; `*json` is then a report with "loaded", "compiled" and
+ * "seconds". Otherwise the rest is prepared, and the error's detail is the report, if there is one,
+ * with the reasons in "failed" and "rejected". */
+CUBINET_EXPORT cubinet_status cubinet_prepare(cubinet_runtime* runtime,
+                                              const cubinet_prepare_options* options, cubinet_text** json,
+                                              cubinet_error** error);
 
 /* ---- The command --------------------------------------------------------------------------- */
 

@@ -5,12 +5,14 @@
 #include <cubinet/attention/workspace.hpp>
 #include <cubinet/runtime.hpp>
 #include <cubinet/session/session_options.hpp>
+#include <cubinet/session/workload.hpp>
 
 #include <memory>
 
 namespace cubinet {
 
-class PlannerCache;  // session/planner_cache.hpp
+class PlannerCache;      // session/planner_cache.hpp
+class WorkloadRecorder;  // session/workload_recorder.hpp
 
 // A configured cubinet with open stores, loaded templates and a Runtime. Front ends (the tool,
 // bindings) and most programs begin here; programs with stores of their own use Runtime::create.
@@ -47,13 +49,29 @@ class Session {
   Result<AttentionResolution> plan(const AttentionProblem& problem, const DeviceFacts& device,
                                    PlanOptions options = {}, std::string_view device_name = {}) const;
 
+  // Begins to note each kernel at its first load and each problem that attention() binds, or
+  // continues after stop_recording(). What is loaded already is not noted. A hit in the process
+  // cache costs nothing more. The kernels of a plan are not noted beside its problem, unless
+  // BoundAttention::bind is called directly. Returns io if the system gives no random number for
+  // the recording's identifier.
+  Result<void> start_recording() const;
+  void stop_recording() const;
+  // Returns what was noted, and the counters of the recording. At most kMaximumWorkloadLines are
+  // kept; a warning is logged when the recording is full.
+  Workload recorded() const;
+
  private:
-  Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime);
+  Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime,
+          std::shared_ptr<WorkloadRecorder> recorder);
+  Result<BoundAttention> bind_attention(const AttentionProblem& problem,
+                                        const std::shared_ptr<const Device>& device,
+                                        PlanOptions options) const;
 
   SessionOptions options_;
   std::shared_ptr<Home> home_;
   std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<PlannerCache> planners_;
+  std::shared_ptr<WorkloadRecorder> recorder_;
 };
 
 }  // namespace cubinet

@@ -6,6 +6,7 @@
 #include <cubinet/runtime.hpp>
 #include <cubinet/session/device_choice.hpp>
 #include <cubinet/session/session_options.hpp>
+#include <cubinet/session/workload.hpp>
 #include <cubinet/spec/image_target.hpp>
 
 #include <cstdint>
@@ -45,6 +46,8 @@ struct PrebuildOptions {
   MatrixShard shard = {};  // the part of the matrix to build
   // The problems whose plans' kernels are also built.
   DeviceRequest request = {};
+  // The workload whose kernels and plans are also built, for the devices that recorded them.
+  Workload workload = {};
   std::string output = {};  // the bundle to write
   BundleOptions bundle = {};
   bool skip_refused = false;          // if true, combinations that are refused do not stop the rest
@@ -86,7 +89,7 @@ struct PrebuildResult {
   std::vector<Failure> failed = {};            // kernels without a build
   std::vector<Failure> not_kept = {};          // in the bundle, but not in the home, and why
   std::vector<Failure> refused = {};           // by a template or the compiler
-  std::vector<UnservedProblem> unserved = {};  // of PrebuildOptions::request
+  std::vector<UnservedProblem> unserved = {};  // of request and workload
   bool interrupted = false;                    // by PrebuildOptions::cancelled
   double seconds = 0;
   std::optional<Error> error = {};  // the reason why the bundle or the home is incomplete
@@ -94,7 +97,8 @@ struct PrebuildResult {
   std::size_t compiled() const;
 };
 
-// Compiles a matrix of kernels, and the kernels that problems need, into a bundle. Every
+// Compiles a matrix of kernels, and the kernels that problems and a workload need, into a bundle.
+// Every
 // combination is checked before the first one is compiled. Builds that a store of the session has
 // are not compiled again. Each build is in the home as soon as it is compiled, so that the next
 // prebuild continues after an interruption. The home is not created before the matrix has been

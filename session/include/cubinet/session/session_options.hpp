@@ -67,6 +67,7 @@ struct SessionOptions {
   std::optional<std::string> driver_library = {};    // RuntimeOptions::driver_library
   LogSink log = {};                                  // may be called from any thread
   Callback<void(const KernelEvent&)> observer = {};  // RuntimeOptions::observer
+  bool record = false;                               // if true, Session::start_recording() is called
 };
 
 }  // namespace cubinet

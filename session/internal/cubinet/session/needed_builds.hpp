@@ -4,6 +4,7 @@
 #include <cubinet/attention/planner.hpp>
 #include <cubinet/runtime.hpp>
 #include <cubinet/session/device_choice.hpp>
+#include <cubinet/session/workload.hpp>
 #include <cubinet/spec/image_target.hpp>
 
 #include <vector>
@@ -26,5 +27,9 @@ struct NeededBuilds {
 // the problems. For each kernel this is an existing build or, if there is none, the build that
 // would be compiled.
 Result<NeededBuilds> builds_needed(Runtime& runtime, const DeviceRequest& request);
+// Does the same for a workload: for each device of an entry, the builds of its kernel or of its
+// problem's plan, in order of first use. Kernels that no template makes and no store has, and
+// rejected lines, are returned as unserved.
+Result<NeededBuilds> builds_needed(const SessionOptions& session, Runtime& runtime, const Workload& workload);
 
 }  // namespace cubinet

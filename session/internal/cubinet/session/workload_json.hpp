@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/json_value.hpp>
+#include <cubinet/session/workload.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace cubinet {
+
+// The JSON of a workload's lines (docs/formats/workload.md). Reading returns invalid_argument with
+// the member that is missing, unknown or wrong.
+
+// Returns {"kernel"} or {"attention", "options"}. Equal work has equal text.
+nlohmann::json work_json(const WorkloadEntry& entry);
+// Returns work_json() with the devices and the order.
+nlohmann::json entry_json(const WorkloadEntry& entry);
+Result<WorkloadEntry> entry_of(const JsonValue& line);
+
+nlohmann::json recording_json(const std::string& id, const WorkloadRecording& counters);
+Result<std::pair<std::string, WorkloadRecording>> recording_of(const JsonValue& line);
+
+// Returns the text of a line, without the newline.
+std::string line_text(const nlohmann::json& line);
+
+}  // namespace cubinet

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/log.hpp>
+#include <cubinet/runtime.hpp>
+#include <cubinet/session/workload.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+namespace cubinet {
+
+// The recording of one Session. Off until start(). Thread-safe. A hit in the process cache never
+// reaches it.
+class WorkloadRecorder {
+ public:
+  // Keeps at most `most_lines` of the workload.
+  explicit WorkloadRecorder(LogSink log, std::size_t most_lines = kMaximumWorkloadLines)
+      : log_(std::move(log)), most_lines_(most_lines) {}
+
+  // Begins or continues the recording. `now` are the Runtime's counters.
+  Result<void> start(const Runtime::Counters& now);
+  void stop(const Runtime::Counters& now);
+  bool active() const { return active_.load(std::memory_order_relaxed); }
+
+  // Notes the kernel of a request that loaded it, unless the calling thread is inside a Binding.
+  void note(const KernelEvent& event);
+  void note(const WorkloadAttention& attention, const DeviceProperties& device);
+  Workload recorded(const Runtime::Counters& now) const;
+
+  // Marks the calling thread as binding attention. The kernels of a plan belong to the device, so
+  // the problem is noted instead of them.
+  class Binding {
+   public:
+    Binding();
+    ~Binding();
+    Binding(const Binding&) = delete;
+    Binding& operator=(const Binding&) = delete;
+  };
+
+ private:
+  void add(WorkloadEntry entry);
+  WorkloadRecording counters_at(const Runtime::Counters& now) const;
+
+  LogSink log_;
+  std::size_t most_lines_;
+  std::atomic<bool> active_{false};
+  mutable std::mutex mutex_;
+  std::string id_;  // empty before the first start(); this and the rest are guarded by mutex_
+  Workload workload_;
+  std::uint64_t next_ = 0;  // the position of the next entry in the order of first use
+  bool full_logged_ = false;
+  WorkloadRecording stopped_;  // the sum of the periods that have ended
+  WorkloadRecording started_;  // the counters at start()
+};
+
+}  // namespace cubinet

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/device_fixture.hpp"
+#include "support/compiler_search.hpp"
+#include "support/ok.hpp"
+#include "support/temp_dir.hpp"
+
+#include <cubinet/session/prebuild.hpp>
+#include <cubinet/session/prepare.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+using namespace cubinet;
+using test::ok;
+
+namespace {
+
+const AttentionProblem kDecode{.batch = 4, .kv_len = 512, .heads_q = 8, .heads_kv = 2};
+
+// Sessions on the stub device with the template `scale`.
+struct PrepareSetting {
+  test::Stub stub;
+  test::TempDir folder;
+  SessionOptions options;
+
+  PrepareSetting() {
+    test::write_file(folder / "scale.cu", as_bytes(test::kScaleTemplate));
+    options.template_files = {(folder / "scale.cu").string()};
+    options.home = (folder / "home").string();
+    options.compiler = test::compiler_search();
+    options.record = true;
+    if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver_library = library;
+  }
+  std::shared_ptr<Session> open() const { return ok(Session::open(options)); }
+  // A session that may only load what the bundle has.
+  SessionOptions served_by(const std::string& bundle) const {
+    SessionOptions served = options;
+    served.home.clear();
+    served.bundles = {{bundle}};
+    served.compile = CompilePolicy::never;
+    return served;
+  }
+  static Workload of_factors(std::initializer_list<int> factors, ComputeCapability capability) {
+    Workload workload;
+    std::uint64_t order = 0;
+    for (const int factor : factors)
+      workload.add({test::scale_spec(factor).set("unroll", 1), {WorkloadDevice{capability}}, order++});
+    return workload;
+  }
+  ComputeCapability capability() const { return ok(open()->device(0))->properties().capability; }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(
+    PrepareSetting,
+    "what two ranks recorded is merged, prebuilt without a device and prepared without a compile") {
+  if (stub.missing()) return;
+  const std::string file = (folder / "merged.workload").string();
+  {
+    const auto first = open();
+    ok(first->runtime().function(test::scale_spec(2), 0));
+    ok(first->runtime().function(test::scale_spec(2), 0));
+    ok(first->attention(kDecode, ok(first->device(0))));
+    const auto second = open();
+    ok(second->runtime().function(test::scale_spec(7), 0));
+    ok(second->attention(kDecode, ok(second->device(0))));
+    Workload merged = first->recorded();
+    CHECK(merged.size() == 2);  // not the kernels of the plan
+    CHECK(merged.recordings().begin()->second.hits == 1);
+    merged.merge(second->recorded());
+    ok(merged.write(file));
+  }
+  const Workload workload = ok(Workload::read(file));
+  CHECK(workload.size() == 3);
+  SessionOptions elsewhere = options;
+  elsewhere.home = (folder / "other home").string();
+  elsewhere.driver_library = "/absent/libcuda.so.1";
+  PrebuildOptions prebuild_options;
+  prebuild_options.workload = workload;
+  prebuild_options.output = (folder / "w.bundle").string();
+  const PrebuildResult built = ok(prebuild(elsewhere, prebuild_options));
+  CHECK_FALSE(built.error);
+  CHECK(built.unserved.empty());
+  CHECK(built.compiled() >= 3);
+  const auto served = ok(Session::open(served_by(built.bundle)));
+  std::vector<std::string> entries;
+  PrepareOptions prepare_options;
+  prepare_options.jobs = 1;
+  prepare_options.progress = [&](const PrepareProgress& progress) {
+    if (!progress.entry.empty()) entries.push_back(progress.entry);
+  };
+  const PrepareResult prepared = ok(prepare(*served, workload, prepare_options));
+  CHECK_FALSE(prepared.error);
+  CHECK(prepared.loaded == 3);
+  CHECK(prepared.compiled == 0);
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[0] == "scale(factor=2, unroll=1)");  // in order of first use
+  CHECK(entries[1] == "scale(factor=7, unroll=1)");
+  const auto before = served->runtime().counters();
+  ok(served->runtime().function(test::scale_spec(7), 0));
+  ok(served->attention(kDecode, ok(served->device(0))));
+  const auto after = served->runtime().counters();
+  CHECK(after.bytes_loaded == before.bytes_loaded);
+  CHECK(after.process_hits > before.process_hits);
+  CHECK(after.misses == 0);
+  // A prepared process records its whole workload, too.
+  CHECK(served->recorded().size() == 3);
+}
+
+TEST_CASE_FIXTURE(PrepareSetting,
+                  "what cannot be prepared is reported with its reason, and the rest is loaded") {
+  if (stub.missing()) return;
+  const auto session = open();
+  Workload workload = of_factors({3}, capability());
+  workload.merge(of_factors({4}, {7, 0}));
+  const WorkloadDevice device{capability()};
+  workload.add({KernelSpec{"unknown", {}}, {device}, 5});
+  KernelSpec source{"axpy", {}, KernelMaker::source};
+  source.set("text", std::string(64, 'a'));
+  workload.add({source, {device}, 6});
+  workload.merge(ok(Workload::parse("{\"cubinet_workload\":1,\"lines\":2}\nnonsense\n")));
+  const PrepareResult result = ok(prepare(*session, workload));
+  CHECK(result.loaded == 1);
+  CHECK(result.compiled == 1);
+  REQUIRE(result.failed.size() == 3);
+  CHECK(result.failed[0].entry == "scale(factor=4, unroll=1)");
+  CHECK(result.failed[0].error.code == ErrorCode::unsupported);
+  CHECK(result.failed[1].error.code == ErrorCode::not_found);
+  CHECK(result.failed[2].error.message.find(std::string(64, 'a')) != std::string::npos);
+  CHECK(result.rejected.size() == 2);
+  REQUIRE(result.error);
+  const auto document = nlohmann::json::parse(to_json(result));
+  CHECK(document["failed"].size() == 3);
+  CHECK(document["rejected"].size() == 2);
+  CHECK(document["error"]["code"] == "unsupported");
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a source that the process has resolved before is prepared") {
+  if (stub.missing()) return;
+  const SourceProgram program{.name = "copy",
+                              .text = "extern \"C\" __global__ void copy(float* x) { x[0] = x[1]; }",
+                              .kernels = {"copy"}};
+  const auto first = open();
+  ok(first->runtime().function(*ok(first->runtime().resolve(program)), 0));
+  const Workload workload = first->recorded();
+  CHECK(workload.to_text().find("x[1]") == std::string::npos);
+  options.home = (folder / "new home").string();
+  const auto second = open();
+  CHECK(ok(prepare(*second, workload)).failed.size() == 1);
+  ok(second->runtime().resolve(program));
+  CHECK(ok(prepare(*second, workload)).loaded == 1);
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "the limit of memory bounds the entries that are prepared at once") {
+  if (stub.missing()) return;
+  // Each thread that prepares compiles at least one of the kernels.
+  const auto run = [&](std::uint64_t memory, std::initializer_list<int> factors) {
+    std::set<std::thread::id> threads;
+    std::mutex mutex;
+    options.observer = [&](const KernelEvent&) {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+    };
+    const auto session = open();
+    PrepareOptions prepare_options;
+    prepare_options.jobs = 4;
+    prepare_options.memory = memory;
+    CHECK(ok(prepare(*session, of_factors(factors, capability()), prepare_options)).loaded == factors.size());
+    return threads.size();
+  };
+  CHECK(run(std::uint64_t{1} << 20, {21, 22, 23, 24, 25, 26, 27, 28}) == 1);
+  CHECK(run(UINT64_MAX, {31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42}) > 1);
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a cancelled prepare keeps what is loaded and continues the next time") {
+  if (stub.missing()) return;
+  const auto session = open();
+  const Workload workload = of_factors({51, 52, 53}, capability());
+  std::size_t done = 0;
+  PrepareOptions stopping;
+  stopping.jobs = 1;
+  stopping.progress = [&](const PrepareProgress& progress) { done = progress.done; };
+  stopping.cancelled = [&] { return done > 0; };
+  const PrepareResult stopped = ok(prepare(*session, workload, stopping));
+  CHECK(stopped.interrupted);
+  CHECK(stopped.loaded == 1);
+  CHECK(stopped.error->code == ErrorCode::unavailable);
+  const PrepareResult rest = ok(prepare(*session, workload));
+  CHECK(rest.loaded == 3);
+  CHECK(rest.compiled == 2);
+  CHECK_FALSE(rest.error);
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a nested prepare is busy, and two threads may prepare at once") {
+  if (stub.missing()) return;
+  std::shared_ptr<Session> session;
+  std::atomic<int> busy{0};
+  const auto nest = [&] {
+    const auto nested = prepare(*session, {});
+    if (!nested && nested.error().code == ErrorCode::busy) ++busy;
+    return false;
+  };
+  options.observer = [&](const KernelEvent&) { nest(); };
+  session = open();
+  const Workload workload = of_factors({61, 62}, capability());
+  PrepareOptions calling;
+  calling.progress = [&](const PrepareProgress&) { nest(); };
+  calling.cancelled = nest;
+  CHECK(ok(prepare(*session, workload, calling)).loaded == 2);
+  CHECK(busy >= 7);
+  CHECK(ok(prepare(*session, workload)).loaded == 2);  // the thread is free again
+  std::size_t loaded = 0;
+  std::thread other([&] { loaded = ok(prepare(*session, of_factors({62, 63}, capability()))).loaded; });
+  CHECK(ok(prepare(*session, of_factors({63, 64}, capability()))).loaded == 2);
+  other.join();
+  CHECK(loaded == 2);
+  PrepareOptions absent;
+  absent.device = 99;
+  CHECK_FALSE(prepare(*session, workload, absent));
+}

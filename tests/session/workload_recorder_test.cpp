@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/ok.hpp"
+
+#include <cubinet/session/workload_recorder.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+using test::ok;
+
+namespace {
+
+KernelEvent load_of(int number) {
+  KernelEvent event;
+  event.spec = KernelSpec{"k", {}}.set("number", number);
+  event.source = KernelSource::compiled;
+  event.capability = ComputeCapability{9, 0};
+  return event;
+}
+
+}  // namespace
+
+TEST_CASE("a recorder notes loads in their order while it is on, and nothing else") {
+  WorkloadRecorder recorder{{}};
+  recorder.note(load_of(0));
+  CHECK(recorder.recorded({}).to_text() == Workload().to_text());
+  ok(recorder.start({}));
+  recorder.note(load_of(5));
+  recorder.note(load_of(4));
+  recorder.note(load_of(5));
+  KernelEvent failed = load_of(6);
+  failed.source.reset();
+  recorder.note(failed);
+  KernelEvent prebuilt = load_of(7);
+  prebuilt.capability.reset();
+  recorder.note(prebuilt);
+  {
+    const WorkloadRecorder::Binding binding;
+    recorder.note(load_of(8));
+  }
+  recorder.stop({});
+  recorder.note(load_of(9));
+  const auto entries = recorder.recorded({}).entries();
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].to_string() == "k(number=5)");
+  CHECK(entries[1].to_string() == "k(number=4)");
+  CHECK(entries[1].first_use == 1);
+}
+
+TEST_CASE("the counters of a recording are those of the periods in which it was on") {
+  WorkloadRecorder recorder{{}};
+  Runtime::Counters counters;
+  counters.process_hits = 10;
+  ok(recorder.start(counters));
+  counters.process_hits = 15;
+  counters.compiled = counters.bundle_hits = 1;
+  recorder.stop(counters);
+  counters.process_hits = 100;
+  const WorkloadRecording first = recorder.recorded(counters).recordings().begin()->second;
+  CHECK(first == WorkloadRecording{5, 2, 1, 0, 0});
+  ok(recorder.start(counters));
+  counters.process_hits = 101;
+  counters.misses = 3;
+  const Workload both = recorder.recorded(counters);
+  REQUIRE(both.recordings().size() == 1);
+  CHECK(both.recordings().begin()->second == WorkloadRecording{6, 2, 1, 3, 0});
+  WorkloadRecorder other{{}};
+  ok(other.start({}));
+  CHECK(other.recorded({}).recordings().begin()->first != both.recordings().begin()->first);
+}
+
+TEST_CASE("a full recording is logged once, and a reader takes all of it") {
+  int warnings = 0;
+  WorkloadRecorder recorder([&](LogLevel, std::string_view) { ++warnings; }, 10);
+  ok(recorder.start({}));
+  for (int i = 0; i < 15; ++i)
+    recorder.note(load_of(i));
+  CHECK(warnings == 1);
+  const Workload recorded = recorder.recorded({});
+  CHECK(recorded.size() + recorded.recordings().size() == 10);
+}
