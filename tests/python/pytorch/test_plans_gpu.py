@@ -8,7 +8,7 @@ from cubinet.flash_attn import flash_attn_with_kvcache
 
 pytestmark = pytest.mark.gpu
 
-FILL = "extern \"C\" __global__ void fill(float* y, float a, int n) { if (threadIdx.x < n) y[threadIdx.x] = a; }"
+FILL = "__global__ void fill(float* y, float a, int n) { if (threadIdx.x < n) y[threadIdx.x] = a; }"
 
 
 @pytest.mark.parametrize("page", [64])
@@ -63,7 +63,7 @@ def test_a_graph_keeps_a_kernel_that_was_closed_forgotten_and_trimmed(gpu_runtim
     y = torch.zeros(32, device="cuda")
     graph = torch.cuda.CUDAGraph()
     with kernel.function() as fill, torch.cuda.graph(graph):
-        fill.launch(y, 3.0, 32, grid=1, block=32)
+        fill.launch(y, 3.0, 32, grid=1, block=32, stream=torch.cuda.current_stream())
     assert kernel.forget()
     gpu_runtime.trim()
     # Other modules would take the memory of an unloaded one.
