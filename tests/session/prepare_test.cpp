@@ -142,9 +142,10 @@ TEST_CASE_FIXTURE(PrepareSetting,
 
 TEST_CASE_FIXTURE(PrepareSetting, "a source that the process has resolved before is prepared") {
   if (stub.missing()) return;
-  const SourceProgram program{.name = "copy",
-                              .text = "extern \"C\" __global__ void copy(float* x) { x[0] = x[1]; }",
-                              .kernels = {"copy"}};
+  SourceProgram program;
+  program.name = "copy";
+  program.text = "extern \"C\" __global__ void copy(float* x) { x[0] = x[1]; }";
+  program.kernels = {"copy"};
   const auto first = open();
   ok(first->runtime().function(*ok(first->runtime().resolve(program)), 0));
   const Workload workload = first->recorded();

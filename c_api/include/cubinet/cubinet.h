@@ -64,7 +64,7 @@ extern "C" {
 
 /* The version of this header: 65536 * major + minor. A new minor adds functions or members. A
  * new major is another library (libcubinet.so.MAJOR). */
-#define CUBINET_ABI_VERSION UINT32_C(0x00010000)
+#define CUBINET_ABI_VERSION UINT32_C(0x00010001)
 
 /* Returns the version of the loaded library, in the same form. */
 CUBINET_EXPORT uint32_t cubinet_abi_version(void);
