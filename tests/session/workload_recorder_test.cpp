@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <thread>
+#include <vector>
+
 using namespace cubinet;
 using test::ok;
 
@@ -78,4 +81,28 @@ TEST_CASE("a full recording is logged once, and a reader takes all of it") {
   CHECK(warnings == 1);
   const Workload recorded = recorder.recorded({});
   CHECK(recorded.size() + recorded.recordings().size() == 10);
+}
+
+TEST_CASE("threads note kernels while another reads the recording") {
+  WorkloadRecorder recorder{{}};
+  ok(recorder.start({}));
+  std::vector<std::thread> threads;
+  threads.reserve(5);
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&recorder, thread] {
+      for (int i = 0; i < 25; ++i)
+        recorder.note(load_of((thread * 20) + i));
+    });
+  }
+  threads.emplace_back([&recorder] {
+    for (int i = 0; i < 20; ++i)
+      CHECK(recorder.recorded({}).size() <= 85);
+    CHECK(recorder.start({}));
+  });
+  for (std::thread& thread : threads)
+    thread.join();
+  const auto entries = recorder.recorded({}).entries();
+  REQUIRE(entries.size() == 85);
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    CHECK(entries[i].first_use == i);
 }
