@@ -18,8 +18,10 @@ TEST_CASE("a slot is found at the same address while others are added") {
   CHECK(slots.size() == 4);
   CHECK(slots.find(0) == nullptr);
   CHECK(slots.find(4) == nullptr);
-  for (const int device : {0, 7, 1})
-    CHECK(&slots.find_or_add(device) == slots.find(device));
+  for (const int device : {0, 7, 1}) {
+    const DeviceSlot* const added = &slots.find_or_add(device);
+    CHECK(slots.find(device) == added);
+  }
   CHECK(slots.find(3) == &third);
   CHECK(&slots.find_or_add(3) == &third);
 }

@@ -30,10 +30,10 @@
  * (pthread_cancel) inside a call.
  *
  * Blocking. Functions that search, compile or load may block for seconds: on files, servers,
- * other builders, NVRTC and the driver. Releasing the last reference to a function, a kernel, a
- * runtime, a merge or an attention may unload modules, which waits for the work of the device's
- * context, and a workspace frees device memory: do neither between launches of a running
- * server. The others do not block.
+ * other builders, NVRTC and the driver. cubinet_runtime_trim() and the release of the last handle
+ * that depends on a runtime unload modules, which waits for the work of the device's context,
+ * and a workspace frees device memory: do neither between launches of a running server. The
+ * others do not block. docs/in_service.md describes how long modules stay loaded.
  *
  * Fork. In a child that is forked after a runtime was created, calls with the parent's objects
  * that search, compile, load or launch return CUBINET_UNSUPPORTED. The child may release them,
@@ -64,7 +64,7 @@ extern "C" {
 
 /* The version of this header: 65536 * major + minor. A new minor adds functions or members. A
  * new major is another library (libcubinet.so.MAJOR). */
-#define CUBINET_ABI_VERSION UINT32_C(0x00010000)
+#define CUBINET_ABI_VERSION UINT32_C(0x00010001)
 
 /* Returns the version of the loaded library, in the same form. */
 CUBINET_EXPORT uint32_t cubinet_abi_version(void);
@@ -172,6 +172,8 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   compiler_flag        list: a flag for NVRTC, part of each kernel's identity
  *   template_file        list: a template source, or a folder of them
  *   driver_library       path of the CUDA driver; default: libcuda.so.1
+ *   module_limit         the most bytes of loaded modules on a device; default: no limit
+ *   module_limit_excess  "error" (default) or "warning": what a load beyond the limit gives
  *
  * Returns CUBINET_INVALID_ARGUMENT for an unknown name or a wrong value. Does not open
  * anything. */
@@ -229,6 +231,40 @@ typedef struct cubinet_counters {
 /* Reads the counters. Does not block. */
 CUBINET_EXPORT cubinet_status cubinet_runtime_counters(const cubinet_runtime* runtime,
                                                        cubinet_counters* counters, cubinet_error** error);
+
+/* Forgets all kernels of a device whose primary context was reset. Launches of older functions
+ * return CUBINET_DRIVER; the next request loads the kernel again. Unloads the modules that nothing
+ * else keeps. Stores the number of kernels that were loaded; `kernels` may be NULL. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_forget(cubinet_runtime* runtime, int32_t device,
+                                                     uint64_t* kernels, cubinet_error** error);
+
+enum { CUBINET_ALL_DEVICES = -1 };
+
+/* The modules that a runtime keeps loaded, and their bytes on the device. */
+typedef struct cubinet_memory {
+  size_t struct_size;
+  uint64_t modules; /* all loaded modules */
+  uint64_t bytes;
+  uint64_t idle_modules; /* not in use; cubinet_runtime_trim() unloads them after the retired ones */
+  uint64_t idle_bytes;
+  uint64_t retired_modules; /* not in use and forgotten: cubinet_runtime_trim() unloads them first */
+  uint64_t retired_bytes;
+} cubinet_memory;
+#define CUBINET_MEMORY_INIT \
+  { sizeof(cubinet_memory), 0, 0, 0, 0, 0, 0 }
+
+/* Reads the numbers for a device or for CUBINET_ALL_DEVICES. Does not block. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_memory(const cubinet_runtime* runtime, int32_t device,
+                                                     cubinet_memory* memory, cubinet_error** error);
+
+/* Unloads modules on the calling thread until at least `bytes` are freed or only modules in use
+ * are left, least recently used first. First waits for the device's work; launches of other threads
+ * wait meanwhile. UINT64_MAX frees all that is not in use. Functions, attentions, merges and CUDA
+ * graphs keep their modules. Stores how many were freed; both pointers may be NULL. Returns
+ * CUBINET_BUSY, and unloads nothing, while a stream of the device is captured. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_trim(cubinet_runtime* runtime, uint64_t bytes,
+                                                   int32_t device, uint64_t* freed_modules,
+                                                   uint64_t* freed_bytes, cubinet_error** error);
 
 /* Returns, as JSON, the stores that the runtime searches, in their order: [{"kind", "place",
  * "source", "writable", "remote", "why_read_only", "fetched_bytes", "asked", "found", "used"}].
@@ -349,16 +385,15 @@ CUBINET_EXPORT cubinet_status cubinet_kernel_image(const cubinet_kernel* kernel,
                                                    cubinet_error** error);
 
 /* Removes the kernel's functions on a device from the runtime's cache, so that the next request
- * looks in the stores again. The module is unloaded when its last cubinet_function is released;
- * launches by cubinet_launch must have finished. Stores 1 in `*released` if there was something
- * to remove, otherwise 0; `released` may be NULL. */
+ * looks in the stores again. Unloads nothing: cubinet_runtime_trim() does. Stores 1 in
+ * `*released` if there was something to remove, otherwise 0; `released` may be NULL. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_forget(const cubinet_kernel* kernel, int32_t device,
                                                     int32_t* released, cubinet_error** error);
 
 /* ---- Functions and launches ---------------------------------------------------------------- */
 
-/* A loaded kernel on one device. It keeps its module loaded. Keep it as long as a CUDA graph
- * with the kernel is launched. */
+/* A loaded kernel on one device. It keeps its module loaded, and so does a CUDA graph that captured
+ * a launch. */
 typedef struct cubinet_function cubinet_function;
 
 /* Finds or compiles the kernel and loads it. An empty `entry_point` means the kernel's first.
@@ -367,6 +402,12 @@ typedef struct cubinet_function cubinet_function;
 CUBINET_EXPORT cubinet_status cubinet_function_get(const cubinet_kernel* kernel, int32_t device,
                                                    cubinet_string entry_point, cubinet_function** function,
                                                    cubinet_error** error);
+/* Returns the function of a kernel that is loaded already. Otherwise returns CUBINET_NOT_FOUND,
+ * with the kernel's name, and neither compiles nor loads: for look-ups in a capture. */
+CUBINET_EXPORT cubinet_status cubinet_function_get_loaded(const cubinet_kernel* kernel, int32_t device,
+                                                          cubinet_string entry_point,
+                                                          cubinet_function** function,
+                                                          cubinet_error** error);
 CUBINET_EXPORT cubinet_function* cubinet_function_retain(cubinet_function* function);
 CUBINET_EXPORT void cubinet_function_release(cubinet_function* function);
 
@@ -430,8 +471,9 @@ CUBINET_EXPORT cubinet_status cubinet_function_launch(const cubinet_function* fu
 
 /* Finds the kernel's first function on the device and launches it: cubinet_function_get and
  * cubinet_function_launch in one call, for callers that keep kernels only. The first call may
- * compile and load. Later ones take a shared lock and allocate nothing unless they fail. Not
- * for captures: a graph needs a cubinet_function that is kept. No context has to be current. */
+ * compile and load. Later ones take a shared lock and allocate nothing unless they fail. While
+ * the stream is captured, returns CUBINET_NOT_FOUND, with the kernel's name, for a kernel that is
+ * not loaded, and neither compiles nor loads it. No context has to be current. */
 CUBINET_EXPORT cubinet_status cubinet_launch(const cubinet_kernel* kernel, int32_t device,
                                              const cubinet_launch_config* config,
                                              const void* const* arguments, const uint32_t* sizes,
@@ -552,8 +594,8 @@ typedef struct cubinet_attention_tensors {
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT         \
   }
 
-/* A plan whose kernels are loaded on one device. Immutable. Keep it as long as a CUDA graph of
- * its runs is launched. */
+/* A plan whose kernels are loaded on one device. Immutable. A CUDA graph that captured a run keeps
+ * the kernels too. */
 typedef struct cubinet_attention cubinet_attention;
 
 /* Choices of a plan. NULL in place of a pointer to it means the defaults. */
@@ -572,7 +614,10 @@ typedef struct cubinet_plan_options {
 enum {
   CUBINET_PLAN_EXISTING_KERNELS = 1, /* use existing builds only */
   /* The first kernel may start before its predecessor in the stream ends (9.0 and up). */
-  CUBINET_PLAN_STARTS_EARLY = 2
+  CUBINET_PLAN_STARTS_EARLY = 2,
+  /* Use loaded kernels only: binding returns CUBINET_NOT_FOUND, with the kernel's name, for another
+   * one. For a bind in a capture. */
+  CUBINET_PLAN_LOADED_KERNELS = 4
 };
 
 /* Returns, as JSON, the plan for a device of this compute capability ("9.0" or "sm_90") and SM
@@ -635,7 +680,7 @@ CUBINET_EXPORT cubinet_status cubinet_attention_check(const cubinet_attention* a
 
 /* A kernel, loaded on one device, that merges two partial attention results by their log-sum-
  * exps: attention over one part of the KV (a shared prefix, the tokens of one device) and over
- * the rest. Immutable. Keep it as long as a CUDA graph of its runs is launched. */
+ * the rest. Immutable. A CUDA graph that captured a run keeps the kernel too. */
 typedef struct cubinet_merge cubinet_merge;
 
 typedef struct cubinet_merge_problem {
@@ -713,11 +758,14 @@ typedef struct cubinet_prebuild_options {
   /* Called often. If it returns another value than 0, no further compilation begins. NULL: none. */
   int32_t (*cancelled)(void* user);
   void* user;
+  /* The text of a workload whose kernels are also built, for the devices that recorded it; empty:
+   * none. */
+  cubinet_string workload;
 } cubinet_prebuild_options;
 #define CUBINET_PREBUILD_OPTIONS_INIT                                                               \
   {                                                                                                 \
     sizeof(cubinet_prebuild_options), {NULL, 0}, {NULL, 0}, NULL, 0, {NULL, 0}, 0, 0, {NULL, 0},    \
-        {NULL, 0}, 0, 0, 0, NULL, NULL, NULL                                                        \
+        {NULL, 0}, 0, 0, 0, NULL, NULL, NULL, {NULL, 0}                                             \
   }
 
 /* Compiles the kernels that no store of `config` has, and writes all of them to a bundle.
@@ -727,6 +775,50 @@ typedef struct cubinet_prebuild_options {
 CUBINET_EXPORT cubinet_status cubinet_prebuild(const cubinet_config* config,
                                                const cubinet_prebuild_options* options,
                                                cubinet_text** json, cubinet_error** error);
+
+/* ---- Workloads ----------------------------------------------------------------------------- */
+
+/* Begins (`on` is not 0) or ends a recording: each kernel at its first load, and each attention
+ * problem that is bound, are noted from then on. What is loaded already is not noted. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_record(cubinet_runtime* runtime, int32_t on,
+                                                     cubinet_error** error);
+
+/* Returns what was recorded, as the text of a workload (docs/formats/workload.md). */
+CUBINET_EXPORT cubinet_status cubinet_runtime_workload(const cubinet_runtime* runtime,
+                                                       cubinet_text** workload, cubinet_error** error);
+
+/* Merges the texts of `count` workloads into one, sorted. Their order does not matter, and a
+ * workload that is merged again changes nothing. Returns an error that names the line if a text is
+ * truncated or not understood, and CUBINET_UNSUPPORTED for a newer version. */
+CUBINET_EXPORT cubinet_status cubinet_workload_merge(const cubinet_string* workloads, size_t count,
+                                                     cubinet_text** merged, cubinet_error** error);
+
+/* A workload and how to prepare it. */
+typedef struct cubinet_prepare_options {
+  size_t struct_size;
+  cubinet_string workload; /* its text */
+  int32_t device;
+  uint32_t jobs;   /* entries at a time; 0: as processors and memory allow */
+  uint64_t memory; /* limit for all compilations, in bytes; 0: none */
+  /* Called after each entry and several times a second in between; calls do not overlap. NULL:
+   * none. `kernel` of the progress is the entry, `outcome` "loaded" or "failed: REASON"; `seconds`
+   * and `bytes` are 0. The progress is valid during the call. */
+  void (*progress)(void* user, const cubinet_prebuild_progress* progress);
+  /* Called often. If it returns another value than 0, no further entry begins. NULL: none. */
+  int32_t (*cancelled)(void* user);
+  void* user;
+} cubinet_prepare_options;
+#define CUBINET_PREPARE_OPTIONS_INIT \
+  { sizeof(cubinet_prepare_options), {NULL, 0}, 0, 0, 0, NULL, NULL, NULL }
+
+/* Finds, fetches or compiles the kernels of a workload and loads them, in order of first use and in
+ * parallel; plans each attention problem anew for the device. Blocks until it is done. Returns
+ * CUBINET_OK only if everything is loaded; `*json` is then a report with "loaded", "compiled" and
+ * "seconds". Otherwise the rest is prepared, and the error's detail is the report, if there is one,
+ * with the reasons in "failed" and "rejected". */
+CUBINET_EXPORT cubinet_status cubinet_prepare(cubinet_runtime* runtime,
+                                              const cubinet_prepare_options* options, cubinet_text** json,
+                                              cubinet_error** error);
 
 /* ---- The command --------------------------------------------------------------------------- */
 
