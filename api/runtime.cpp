@@ -3,6 +3,7 @@
 #include "device_rows.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/base/sha256.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/thread_counter.hpp>
 #include <cubinet/cubin_registry/home.hpp>
@@ -456,6 +457,9 @@ Runtime::Counters RuntimeImplementation::counters() const {
 
 Result<std::shared_ptr<Runtime>> Runtime::create(RuntimeOptions options) {
   CUBINET_TRY(check(options.targets));
+  // libcrypto holds a lock while the first use fetches the algorithm. A process that another thread
+  // forks meanwhile would wait for it for ever, so the first use is here.
+  static_cast<void>(sha256({}));
   if (options.templates.list().empty()) {
     CUBINET_TRY_ASSIGN(options.templates, TemplateCatalog::builtin());
   }
