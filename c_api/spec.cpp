@@ -71,6 +71,8 @@ cubinet_status cubinet_spec_set(cubinet_spec* spec, cubinet_string parameter, co
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(spec, "spec"));
     CUBINET_TRY_ASSIGN(const std::string name, text_of(parameter, "parameter"));
+    if (name.empty())
+      return Error{ErrorCode::invalid_argument, "`parameter` is empty", "name a parameter of the template"};
     const cubinet_value none = CUBINET_VALUE_INIT;
     CUBINET_TRY_ASSIGN(const cubinet_value given, read_structure(value, none, "value"));
     CUBINET_TRY_ASSIGN(ParameterValue converted, value_of(given));

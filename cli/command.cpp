@@ -27,6 +27,7 @@ Result<void> check_words(const cubinet_string* words, std::size_t count) {
 cubinet_status cubinet_command(const cubinet_string* words, size_t count, const char* const* variables,
                                int32_t* exit_status, cubinet_text** output, cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(variables, "variables"));
     CUBINET_TRY(check_pointer(exit_status, "exit_status"));
     CUBINET_TRY(check_words(words, count));
     std::vector<std::string> texts = {"cubinet"};

@@ -17,6 +17,7 @@ import re
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class ProgramCache(ProgramCacheResource):
 
     A look-up that misses holds a lock on its key, and other threads and processes that miss the same
     key wait until the program is stored: it is compiled once. The lock ends with `cache[key] = …`, with
-    the thread's next look-up, or with close(), so a compilation that fails keeps nobody waiting longer
+    the thread's next look-up, with the thread, or with close(), so a compilation that fails keeps nobody waiting longer
     than `wait_seconds`.
 
     Values are cubins and PTX, which is returned without a final zero. Others, such as LTO-IR, raise
@@ -82,6 +83,10 @@ class ProgramCache(ProgramCacheResource):
     def __delitem__(self, key: bytes | str) -> None:
         if not self._remove(_name_of(key)):
             raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        """Returns whether the program is stored. Takes no lock."""
+        return isinstance(key, (bytes, bytearray, str)) and self._find(_name_of(key)) is not None
 
     def __len__(self) -> int:
         return len({each["template"] for each in self._entries(_prefix)})
@@ -148,8 +153,8 @@ class _Locks:
             raise Unsupported(f"the folder {self._folder!r} for locks belongs to another user",
                               "remove it, or set TMPDIR to a folder of yours")
         self._home = home
-        self._mutex = threading.Lock()
-        self._held: dict[int, int] = {}  # the file that each thread has locked
+        self._of_thread = threading.local()
+        self._held: weakref.WeakSet[_Lock] = weakref.WeakSet()
 
     def acquire(self, name: str, seconds: float) -> bool:
         """Waits for the lock of a name. Returns False if it is not free within `seconds`."""
@@ -167,26 +172,38 @@ class _Locks:
                     return False
                 time.sleep(pause)
                 pause = min(2 * pause, 0.05)
-        with self._mutex:
-            self._held[threading.get_ident()] = file
+        lock = _Lock(file)
+        self._of_thread.lock = lock
+        self._held.add(lock)
         return True
 
     def release_of_this_thread(self) -> None:
-        with self._mutex:
-            file = self._held.pop(threading.get_ident(), None)
-        if file is not None:
-            self._release(file)
+        lock = getattr(self._of_thread, "lock", None)
+        if lock is not None:
+            lock.release()
+            self._of_thread.lock = None
 
     def release_all(self) -> None:
-        with self._mutex:
-            files, self._held = list(self._held.values()), {}
-        for file in files:
-            self._release(file)
+        for lock in list(self._held):
+            lock.release()
 
-    @staticmethod
-    def _release(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)  # also if a forked child has the file too
-        os.close(file)
+
+class _Lock:
+    """The locked file of a thread. The end of the thread releases it."""
+
+    def __init__(self, file: int) -> None:
+        self._file: int | None = file
+        self._mutex = threading.Lock()
+
+    def release(self) -> None:
+        with self._mutex:
+            file, self._file = self._file, None
+        if file is not None:
+            fcntl.flock(file, fcntl.LOCK_UN)  # also if a forked child has the file too
+            os.close(file)
+
+    def __del__(self) -> None:
+        self.release()
 
 
 # White space and comments may stand before a directive and within it, and "%:" is another "#". The

@@ -75,5 +75,7 @@ TEST_CASE("specifications are made and set with valid pointers only") {
   const CSpec spec = make_spec("scale");
   CHECK(cubinet_spec_set(spec.get(), cubinet_str("p"), nullptr, failure.out()) == CUBINET_INVALID_ARGUMENT);
   CHECK(failure.message() == "the argument `value` is NULL");
+  CHECK(cubinet_spec_set(spec.get(), cubinet_str(""), &value, failure.out()) == CUBINET_INVALID_ARGUMENT);
+  CHECK(failure.message() == "`parameter` is empty");
   cubinet_spec_release(nullptr);
 }

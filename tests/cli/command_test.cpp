@@ -91,6 +91,7 @@ TEST_CASE("a call without a place for the exit status, or with words that are NU
   const char* const none[] = {nullptr};
   const cubinet_string word = cubinet_str("doctor");
   CHECK(cubinet_command(&word, 1, none, nullptr, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_command(&word, 1, nullptr, &status, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
   CHECK(cubinet_command(nullptr, 1, none, &status, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
   CHECK(cubinet_command(&word, std::size_t{1} << 40, none, &status, nullptr, nullptr) ==
         CUBINET_INVALID_ARGUMENT);

@@ -40,6 +40,16 @@ def test_a_program_is_compiled_once_and_then_found(cache, tmp_path, cubin):
         assert bytes(program.compile("cubin", cache=other).code) == cubin
 
 
+def test_the_end_of_a_thread_that_found_nothing_gives_its_key_to_others(tmp_path):
+    with ProgramCache(tmp_path / "home", wait_seconds=60) as cache:
+        thread = threading.Thread(target=lambda: cache.get("a"))
+        thread.start()
+        thread.join()
+        begin = time.monotonic()
+        assert cache.get("a") is None
+        assert time.monotonic() - begin < 30
+
+
 def test_entries_are_set_replaced_and_deleted_by_text_or_bytes(cache, cubin):
     ptx = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f() { ret; }\n"
     with pytest.raises(KeyError):
@@ -50,6 +60,10 @@ def test_entries_are_set_replaced_and_deleted_by_text_or_bytes(cache, cubin):
     cache["b"] = memoryview(ptx)
     assert cache["b"] == ptx
     assert len(cache) == 2
+    assert "a" in cache
+    assert b"b" in cache
+    assert "c" not in cache
+    assert 7 not in cache
     cache["a"] = ptx
     assert cache["a"] == ptx
     del cache["a"]
