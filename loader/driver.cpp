@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "deferred_calls.hpp"
 #include "driver_api.hpp"
 #include "toolchain_error.hpp"
 

@@ -48,14 +48,15 @@ inline std::optional<Gpu> hopper() {
   return std::nullopt;
 }
 
-// Binds the problem. `splits` 0: as planned.
+// Binds the problem. `splits` 0: as planned. `kernel`: the kernel; nullopt: as planned.
 inline BoundAttention bind(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0,
-                           bool starts_early = true) {
+                           bool starts_early = true, std::optional<KernelSpec> kernel = std::nullopt) {
   const DeviceProperties& properties = gpu.device->properties();
   PlanOptions options;
   if (splits > 0) options.splits = splits;
   options.starts_early = starts_early;
   options.targets = gpu.targets;
+  options.kernel = std::move(kernel);
   const AttentionPlan plan = ok(plan_attention(
       problem, {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block},
       {}, ok(AttentionBackends::builtin()), options));
@@ -110,10 +111,10 @@ inline void compare(const AttentionProblem& problem, const AttentionInputs& inpu
   CHECK(error.worst_lse < 1e-3);
 }
 
-// Compares the output with the reference. `splits` 0: as planned.
-inline void check_against_reference(const Gpu& gpu, const AttentionProblem& problem,
-                                    std::uint32_t splits = 0) {
-  const BoundAttention attention = bind(gpu, problem, splits);
+// Compares the output with the reference. `splits` 0, `kernel` nullopt: as planned.
+inline void check_against_reference(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0,
+                                    std::optional<KernelSpec> kernel = std::nullopt) {
+  const BoundAttention attention = bind(gpu, problem, splits, true, std::move(kernel));
   CAPTURE(std::get<KernelSpec>(attention.plan().steps.front().kernel).to_string());
   CAPTURE(attention.plan().division.kv_splits);
   AttentionInputs inputs =

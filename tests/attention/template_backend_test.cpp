@@ -5,6 +5,7 @@
 #include "fake_family.hpp"
 #include "support/ok.hpp"
 #include "templates/decode/attention_decode_family.hpp"
+#include "templates/decode/attention_latent_family.hpp"
 #include "templates/decode/decode_families.hpp"
 #include "templates/decode/decode_plan.hpp"
 
@@ -489,6 +490,19 @@ TEST_CASE("latent attention of a short sequence is served by small tiles, of lon
   CHECK(plan_of(problem).row.implementation == "attention_latent");
   problem = test::generation(64, 1, 8192, 16, 16, 576, 512);
   CHECK(plan_of(problem).row.implementation == "attention_latent_narrow");
+}
+
+TEST_CASE("a kernel of latent attention that is named serves, whichever family is faster") {
+  for (const std::uint32_t heads : {16U, 24U, 100U, 128U}) {
+    for (const std::uint32_t splits : {1U, 3U}) {
+      const AttentionProblem problem = test::generation(19, 1, 700, heads, heads, 576, 512);
+      Known known = Known::on(test::kH200);
+      known.options.splits = splits;
+      const PlanRequest request{problem, known.device, {}, known.options};
+      known.options.kernel = ok(plan_decode(request, kAttentionLatent)).spec;
+      CHECK(plan_of(problem, known).row.implementation == "attention_latent");
+    }
+  }
 }
 
 TEST_CASE("alternatives of all classes are ordered by their times") {
