@@ -324,8 +324,13 @@ class Checker:
                 self.report(path, "is listed in scripts/check_layout.py and does not exist")
 
     def check_python_package(self):
-        """The package uses the C library and dlpack/ alone. Each of its modules is installed and has a test."""
+        """The package uses the C library and dlpack/ alone. Each of its modules is installed and has a test. Its
+        sources include nanobind through one header, which has all conversions."""
         for path in self.files:
+            conversions = PYTHON + "binding/conversions.hpp"
+            if path.startswith(PYTHON) and Path(path).suffix in CODE and path != conversions:
+                if re.search(r"^\s*#\s*include\s*<nanobind/", self.read(path), re.MULTILINE):
+                    self.report(path, f"includes nanobind; include {conversions}, which has the conversion of every type")
             if path.startswith(PYTHON) and Path(path).suffix in CODE:
                 for header in re.findall(r"^\s*#\s*include\s*<(cubinet/[^>]+)>", self.read(path), re.MULTILINE):
                     if header != "cubinet/cubinet.h" and not header.startswith("cubinet/dlpack/"):

@@ -36,6 +36,14 @@ Result<std::optional<Bytes>> read_policy_file(FileSystem& files, const std::stri
   return error;
 }
 
+// Returns whether the path of a home leads through a file. Such a home has no policy, and nothing
+// can be kept in it.
+bool is_below_a_file(const std::string& home) {
+  std::error_code failure;
+  static_cast<void>(fs::canonical(home, failure));
+  return failure == std::errc::not_a_directory;
+}
+
 // Returns an error for a home that others can write, because they could remove its policy. Guards a
 // home that exists.
 Result<void> check_home(FileSystem& files, const std::string& home) {
@@ -97,6 +105,7 @@ Result<std::optional<TrustPolicy>> find_trust_policy(const std::string& place, c
                                                      const std::string& policy_file,
                                                      std::shared_ptr<FileSystem> files) {
   if (policy_file.empty() && home.empty()) return std::optional<TrustPolicy>();
+  if (is_below_a_file(home)) return find_trust_policy(place, "", policy_file, std::move(files));
   if (files == nullptr) files = posix_file_system();
   if (!home.empty()) {
     CUBINET_TRY(check_home(*files, home));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include "conversions.hpp"
 #include "errors.hpp"
-
-#include <nanobind/stl/string.h>
 
 namespace cubinet_python {
 namespace {

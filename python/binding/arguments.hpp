@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
+
 #include <cstdint>
-#include <nanobind/nanobind.h>
 #include <string>
 
 namespace cubinet_python {

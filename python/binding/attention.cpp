@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "attention_problem.hpp"
 #include "classes.hpp"
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "fast_method.hpp"
 #include "handle_methods.hpp"
@@ -11,8 +12,6 @@
 #include "text.hpp"
 
 #include <cubinet/dlpack/attention_roles.hpp>
-
-#include <nanobind/stl/string.h>
 
 namespace cubinet_python {
 namespace {

@@ -2,13 +2,13 @@
 #include "attention_problem.hpp"
 
 #include "arguments.hpp"
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "text.hpp"
 
 #include <cubinet/dlpack/element_types.hpp>
 
 #include <limits>
-#include <nanobind/stl/string.h>
 #include <string_view>
 
 namespace cubinet_python {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
+
 #include <cubinet/cubinet.h>
 
-#include <nanobind/nanobind.h>
 #include <string>
 #include <vector>
 

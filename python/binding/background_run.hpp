@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "log.hpp"
 #include "text.hpp"
@@ -15,8 +16,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <string>
 #include <thread>
 #include <utility>

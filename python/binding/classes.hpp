@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include "conversions.hpp"
 
 namespace cubinet_python {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
+
 #include <cubinet/cubinet.h>
 
 #include <memory>
-#include <nanobind/nanobind.h>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
 #include "log.hpp"
 #include "without_gil.hpp"
 
 #include <cubinet/cubinet.h>
 
-#include <nanobind/nanobind.h>
 #include <string>
 #include <string_view>
 

@@ -3,7 +3,8 @@
 // copy keywords into a dict, which takes longer than the rest of a launch.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include "conversions.hpp"
+
 #include <new>
 #include <stdexcept>
 #include <typeinfo>

@@ -2,6 +2,7 @@
 #include "function.hpp"
 
 #include "classes.hpp"
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "fast_method.hpp"
 #include "launch_arguments.hpp"
@@ -9,8 +10,6 @@
 #include "stream.hpp"
 #include "text.hpp"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 #include <stdexcept>
 #include <typeinfo>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
 #include "without_gil.hpp"
 
 #include <cubinet/cubinet.h>
 
 #include <memory>
-#include <nanobind/nanobind.h>
 
 namespace cubinet_python {
 

@@ -2,15 +2,12 @@
 #include "kernel.hpp"
 
 #include "classes.hpp"
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "function.hpp"
 #include "parameters.hpp"
 #include "runtime.hpp"
 #include "text.hpp"
-
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 namespace cubinet_python {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_arguments.hpp"
 
+#include "conversions.hpp"
 #include "errors.hpp"
 
 #include <cmath>
 #include <limits>
-#include <nanobind/stl/string.h>
 #include <string>
 
 namespace cubinet_python {

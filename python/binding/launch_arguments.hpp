@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
 #include "kernel_parameters.hpp"
 #include "tensor.hpp"
 
 #include <array>
-#include <nanobind/nanobind.h>
 #include <vector>
 
 namespace cubinet_python {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_options.hpp"
 
+#include "conversions.hpp"
 #include "errors.hpp"
 
 #include <array>
-#include <nanobind/stl/string.h>
 #include <string>
 
 namespace cubinet_python {

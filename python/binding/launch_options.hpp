@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/cubinet.h>
+#include "conversions.hpp"
 
-#include <nanobind/nanobind.h>
+#include <cubinet/cubinet.h>
 
 namespace cubinet_python {
 

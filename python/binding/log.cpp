@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log.hpp"
 
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "text.hpp"
 
 #include <atomic>
-#include <nanobind/nanobind.h>
 #include <new>
 #include <string>
 

@@ -2,6 +2,7 @@
 #include "parameters.hpp"
 
 #include "arguments.hpp"
+#include "conversions.hpp"
 #include "text.hpp"
 
 #include <memory>

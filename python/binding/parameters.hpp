@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
+
 #include <cubinet/cubinet.h>
 
 #include <deque>
-#include <nanobind/nanobind.h>
 #include <string>
 #include <vector>
 

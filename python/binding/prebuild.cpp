@@ -3,13 +3,11 @@
 #include "background_run.hpp"
 #include "classes.hpp"
 #include "configuration.hpp"
+#include "conversions.hpp"
 #include "text.hpp"
 #include "without_gil.hpp"
 
 #include <deque>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 #include <utility>
 
 namespace cubinet_python {

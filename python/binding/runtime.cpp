@@ -3,12 +3,9 @@
 
 #include "classes.hpp"
 #include "configuration.hpp"
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "text.hpp"
-
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 namespace cubinet_python {
 namespace {

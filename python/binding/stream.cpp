@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream.hpp"
 
+#include "conversions.hpp"
 #include "errors.hpp"
 
 #include <cstdint>
-#include <nanobind/stl/string.h>
 #include <string>
 #include <utility>
 

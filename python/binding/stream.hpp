@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/dlpack/dlpack.hpp>
+#include "conversions.hpp"
 
-#include <nanobind/nanobind.h>
+#include <cubinet/dlpack/dlpack.hpp>
 
 namespace cubinet_python {
 

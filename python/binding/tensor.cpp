@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor.hpp"
 
+#include "conversions.hpp"
+
 #include <algorithm>
 #include <charconv>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <optional>
 #include <string>
 #include <typeinfo>

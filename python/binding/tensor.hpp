@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
+
 #include <cubinet/dlpack/tensor_view.hpp>
 
 #include <array>
 #include <cstdint>
-#include <nanobind/nanobind.h>
 #include <string>
 
 namespace cubinet_python {

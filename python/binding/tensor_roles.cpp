@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor_roles.hpp"
 
+#include "conversions.hpp"
 #include "errors.hpp"
 
-#include <nanobind/stl/string.h>
 #include <string>
 
 namespace cubinet_python {

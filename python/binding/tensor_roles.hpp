@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "conversions.hpp"
 #include "tensor.hpp"
 
 #include <cubinet/dlpack/tensor_role.hpp>
 
 #include <cstdint>
-#include <nanobind/nanobind.h>
 #include <string>
 #include <vector>
 

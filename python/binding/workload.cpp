@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "background_run.hpp"
 #include "classes.hpp"
+#include "conversions.hpp"
 #include "runtime.hpp"
 
-#include <nanobind/stl/vector.h>
 #include <vector>
 
 namespace cubinet_python {

@@ -61,6 +61,13 @@ class CheckLayout(unittest.TestCase):
             self.refuses({"base/include/cubinet/base/bytes.hpp": SPDX + f"#include {include}\n"},
                          "base/include/cubinet/base/bytes.hpp", "public header")
 
+    def test_the_python_package_includes_nanobind_through_one_header(self):
+        build = {"python/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(log.cpp conversions.hpp)\n",
+                 "python/binding/conversions.hpp": SPDX + "#pragma once\n#include <nanobind/nanobind.h>\n",
+                 "python/log.cpp": SPDX + '#include "conversions.hpp"\n'}
+        self.assertEqual(self.violations(build), [])
+        self.refuses(build | {"python/log.cpp": SPDX + "#include <nanobind/stl/string.h>\n"}, "python/log.cpp", "conversion")
+
     def test_the_python_package_includes_the_c_header_alone(self):
         build = {"python/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(log.cpp __init__.py logs.py)\n",
                  "python/log.cpp": SPDX + "#include <cubinet/cubinet.h>\n", "tests/python/test_logs.py": SPDX.replace("//", "#"),

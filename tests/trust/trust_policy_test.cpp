@@ -47,6 +47,14 @@ TEST_CASE("without a policy file nothing is said of a place") {
   CHECK_FALSE(ok(find_trust_policy("/x", fixture.folder / "no home")));
 }
 
+TEST_CASE("a home below a file has no policy, and a named one counts") {
+  const PolicyHome fixture;
+  const auto file = fixture.folder / "file";
+  fixture.write(file, "/other");
+  CHECK_FALSE(ok(find_trust_policy("/x", file / "home")));
+  CHECK(ok(find_trust_policy("/other", file / "home", file)));
+}
+
 TEST_CASE("the policy of the home counts, and one that is named instead of it") {
   const PolicyHome fixture;
   fixture.write(fixture.policy, "/srv/");
