@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/text.hpp>
 #include <cubinet/base/units.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 
 namespace cubinet {
@@ -31,6 +33,21 @@ std::string format_seconds(double seconds) {
   if (seconds >= 1) return with_unit(seconds, 2, "s");
   if (seconds >= 1e-3) return with_unit(seconds * 1e3, 2, "ms");
   return with_unit(seconds * 1e6, 2, "us");
+}
+
+std::string format_age(std::int64_t since, std::int64_t now) {
+  constexpr std::int64_t kHour = 3'600;
+  constexpr std::int64_t kDay = 24 * kHour;
+  if (since > now) return "in the future";
+  const std::uint64_t seconds = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(since);
+  if (seconds < kHour) return "within the hour";
+  if (seconds < 2 * kDay) return plural(seconds / kHour, "hour") + " ago";
+  return plural(seconds / kDay, "day") + " ago";
+}
+
+std::int64_t seconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
 }  // namespace cubinet

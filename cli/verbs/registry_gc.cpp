@@ -8,6 +8,7 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
 #include <cubinet/session/compilation.hpp>
+#include <cubinet/session/judged_build.hpp>
 
 #include <fmt/format.h>
 
@@ -44,10 +45,7 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
   StaleTally tally;
   CubinRecords stale;
   for (const auto& record : records) {
-    // Kernels that were added, adopted or imported have no current build that could replace them.
-    const KernelMaker maker = record->identity.kernel().maker();
-    const bool is_brought = maker == KernelMaker::function || maker == KernelMaker::tool;
-    if (is_brought || record->origin == CubinOrigin::imported) continue;
+    if (!can_be_stale(*record)) continue;
     const auto judged = runtime->build_status(record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
                                             kernel_title(*record), record->target_name());
@@ -88,8 +86,9 @@ Evicted describe_evicted(const SweepReport& report, const HomeStats& before) {
   Evicted evicted;
   for (const auto& record : report.evicted) {
     const auto use = before.last_used.find(record->digest);
-    const std::string reason =
-        use == before.last_used.end() ? "never used" : "last used " + format_age(use->second);
+    const std::string reason = use == before.last_used.end()
+                                   ? "never used"
+                                   : "last used " + format_age(use->second, seconds_since_1970());
     evicted.lines.push_back(fmt::format("evicted: {} {} for {}: {}, {}", record->identity.key().to_string(),
                                         kernel_title(*record), record->target_name(),
                                         format_bytes(record->size), reason));

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <set>
 
 namespace cubinet::cli {
@@ -30,17 +29,6 @@ Result<SizeLimit> parse_limit(const std::string& high, const std::string& low) {
 nlohmann::json describe(const std::optional<SizeLimit>& limit) {
   if (!limit) return nullptr;
   return {{"high", limit->high}, {"low", limit->low}};
-}
-
-std::string format_age(std::int64_t since) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const std::int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count() - since;
-  constexpr std::int64_t kHour = 3'600;
-  constexpr std::int64_t kDay = 24 * kHour;
-  if (seconds < 0) return "in the future";
-  if (seconds < kHour) return "within the hour";
-  if (seconds < 2 * kDay) return plural(static_cast<std::uint64_t>(seconds / kHour), "hour") + " ago";
-  return fmt::format("{} days ago", seconds / kDay);
 }
 
 namespace {

@@ -15,7 +15,4 @@ namespace cubinet::cli {
 Result<SizeLimit> parse_limit(const std::string& high, const std::string& low);
 nlohmann::json describe(const std::optional<SizeLimit>& limit);  // null without a limit
 
-// Returns the age of a time in seconds since 1970: "just now", "3 hours ago", "12 days ago".
-std::string format_age(std::int64_t since);
-
 }  // namespace cubinet::cli

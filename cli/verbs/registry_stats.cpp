@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "registry_hits.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
-#include <cubinet/kernel_table/kernel_index.hpp>
+#include <cubinet/session/device_usage.hpp>
+#include <cubinet/session/home_usage.hpp>
 
 #include <fmt/format.h>
 
@@ -17,56 +17,6 @@ struct StatsOptions {
   std::string device;
   bool hits = false;
 };
-
-// The attention kernels of the home that a device can use. These are the rows that requests and
-// `select` use.
-struct DeviceUsage {
-  DeviceRows found;
-  KernelIndex::Usage usage;
-};
-
-Result<DeviceUsage> usage_of(const Context& context, std::shared_ptr<Store> home, ComputeCapability device) {
-  CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
-  OpenedStores opened;
-  if (home != nullptr) opened.stores.push_back(std::move(home));
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(opened), std::move(templates)));
-  DeviceUsage result;
-  CUBINET_TRY_ASSIGN(result.found, runtime->rows(device));
-  KernelRows rows;
-  rows.reserve(result.found.rows.size());
-  for (const StoredRow& stored : result.found.rows)
-    rows.push_back(stored.row);
-  result.usage = KernelIndex::build(std::move(rows), device).usage();
-  return result;
-}
-
-nlohmann::json describe_usage(const DeviceUsage& device) {
-  const KernelIndex::Usage& usage = device.usage;
-  return {
-      {"rows", device.found.rows.size()},
-      {"usable", usage.usable},
-      {"by_target", {{"specific", usage.specific}, {"family", usage.family}, {"baseline", usage.baseline}}},
-      {"other_targets", device.found.elsewhere.size()},
-      {"stale", device.found.stale},
-      {"foreign", device.found.foreign},
-      {"not_understood", usage.not_understood},
-      {"unknown_columns", usage.unknown_columns},
-  };
-}
-
-std::string usage_text(const DeviceUsage& counted, ComputeCapability device) {
-  const KernelIndex::Usage& usage = counted.usage;
-  const DeviceRows& found = counted.found;
-  std::string text = fmt::format(
-      "\nrows         {}\ndevice       {}: {} usable, {} specific, {} by family, {} baseline; {} for "
-      "other devices",
-      found.rows.size(), device.to_string(), usage.usable, usage.specific, usage.family, usage.baseline,
-      plural(found.elsewhere.size(), "kernel"));
-  if (found.stale + found.foreign > 0)
-    text += fmt::format("; {} stale, {} of another interface version", found.stale, found.foreign);
-  if (usage.not_understood > 0) text += "; " + usage.passed_over();
-  return text;
-}
 
 Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
   std::optional<ComputeCapability> device;
@@ -109,15 +59,18 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
                              {"sqlite_version", stats.sqlite_version},
                              {"journal_mode", stats.journal_mode}};
   if (device) {
-    CUBINET_TRY_ASSIGN(const DeviceUsage counted, usage_of(context, registry, *device));
-    text += usage_text(counted, *device);
-    document["device"] = device->to_string();
-    document.update(describe_usage(counted));
+    CUBINET_TRY_ASSIGN(const DeviceUsage counted,
+                       DeviceUsage::of(context.session_options(), registry, *device));
+    text += to_text(counted);
+    document.update(describe(counted));
   }
   if (options.hits) {
-    CUBINET_TRY_ASSIGN(Hits hits, hits_of(context, registry.get(), stats));
-    text += hits.text;
-    document["hits"] = std::move(hits.described);
+    HomeUsage usage;
+    if (registry != nullptr) {
+      CUBINET_TRY_ASSIGN(usage, HomeUsage::of(*registry));
+    }
+    text += to_text(usage, context.verbose(), seconds_since_1970());
+    document["hits"] = describe(usage);
   }
   context.console().text(text);
   context.console().document(document);

@@ -15,3 +15,13 @@ TEST_CASE("sizes and times are written in the unit that suits them") {
   CHECK(format_seconds(0.0025) == "2.50 ms");
   CHECK(format_seconds(2.5e-6) == "2.50 us");
 }
+
+TEST_CASE("an age is written in hours, then in days") {
+  constexpr std::int64_t kNow = 1'800'000'000;
+  CHECK(format_age(kNow, kNow) == "within the hour");
+  CHECK(format_age(kNow - 3 * 3'600, kNow) == "3 hours ago");
+  CHECK(format_age(kNow - 10 * 86'400, kNow) == "10 days ago");
+  CHECK(format_age(kNow + 100, kNow) == "in the future");
+  CHECK(format_age(INT64_MIN, INT64_MAX) == "213503982334601 days ago");
+  CHECK(seconds_since_1970() > kNow - 100'000'000);
+}
