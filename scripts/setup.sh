@@ -17,6 +17,8 @@ packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils py
   zlib1g-dev)
 # Servers and tools that the tests start themselves. If one is missing, its tests are skipped.
 test_packages=(abigail-tools bindfs docker-registry dpkg-dev file fish groff-base nginx openssl zsh)
+# Debian's browser: 122 MB to download, 414 MB installed. Ubuntu has no package of it, only a snap.
+browser_package=chromium
 
 say() { printf '%s\n' "$*" >&2; }
 die() {

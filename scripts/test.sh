@@ -123,6 +123,7 @@ run_tree() {
 
 setup
 (install_packages "${test_packages[@]}") || say "warning: the tests that start ${test_packages[*]} are skipped"
+(install_packages "$browser_package") || say "warning: the tests of pages in a browser are skipped"
 [[ $("${CXX:-g++}" -dumpversion) != 12* ]] || warnings_as_errors[portable]=ON warnings_as_errors[dev]=ON
 [[ $(clang++ -dumpversion) != 14* ]] || warnings_as_errors[asan]=ON warnings_as_errors[tsan]=ON
 mkdir -p "$root/build"

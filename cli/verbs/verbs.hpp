@@ -48,6 +48,7 @@ void add_registry_pin(CLI::App& registry, Action& chosen);
 void add_registry_refresh(CLI::App& registry, Action& chosen);
 void add_registry_remove(CLI::App& registry, Action& chosen);
 void add_registry_stats(CLI::App& registry, Action& chosen);
+void add_report(CLI::App& root, Action& chosen);
 void add_run(CLI::App& root, Action& chosen);
 void add_run_merge(CLI::App& run, Action& chosen);
 void add_select(CLI::App& root, Action& chosen);

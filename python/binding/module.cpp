@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
   add_attention(module);
   add_command(module);
   add_prebuild(module);
+  add_report(module);
   add_workload(module);
   module.def("stop_log", &stop_log, "Stops log lines. The package calls it when the interpreter ends.");
   module.def("end_calls", &end_calls,

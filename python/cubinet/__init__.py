@@ -32,6 +32,7 @@ from cubinet.errors import (
 )
 from cubinet.kernels import Kernel, SourceProgram, Spec
 from cubinet.prebuild import Progress, prebuild
+from cubinet.report import report
 from cubinet.runtime import Counters, Memory, Runtime, Trimmed
 from cubinet.workload import Workload
 
@@ -71,6 +72,7 @@ __all__ = [
     "doctor",
     "kernels_of",
     "prebuild",
+    "report",
     "template",
     "templates",
     "verify",

@@ -40,6 +40,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"mirror"},
     {"push"},
     {"pull"},
+    {"report"},
     {"registry"},
     {"registry", "list"},
     {"registry", "show"},

@@ -820,6 +820,16 @@ CUBINET_EXPORT cubinet_status cubinet_prepare(cubinet_runtime* runtime,
                                               const cubinet_prepare_options* options, cubinet_text** json,
                                               cubinet_error** error);
 
+/* ---- Reports ------------------------------------------------------------------------------- */
+
+/* Returns one HTML page about `count` subjects (docs/report.md), which loads nothing and in which
+ * every text is escaped: folders of homes, bundle files, references of servers, workloads, and
+ * JSON results of benchmarks. A workload is compared with the homes and bundles among them, else
+ * with the home of `config`. Without subjects the page is about that home. Compiles nothing.
+ * Returns CUBINET_INVALID_ARGUMENT for a subject of another kind. */
+CUBINET_EXPORT cubinet_status cubinet_report(const cubinet_config* config, const cubinet_string* subjects,
+                                             size_t count, cubinet_text** html, cubinet_error** error);
+
 /* ---- The command --------------------------------------------------------------------------- */
 
 /* Runs a verb of the command `cubinet` (docs/cli.md) in this process: doctor, verify, list, sign,
