@@ -29,10 +29,10 @@ GoalCounts goals_of(const BenchmarkResults& results) {
   for (const ResultRatio& ratio : results.ratios) {
     if (!ratio.met) continue;
     ++counts.all;
-    counts.met += *ratio.met ? 1 : 0;
+    counts.met += *ratio.met ? 1U : 0U;
   }
   for (const ResultGoal& goal : results.goals)
-    counts.met += goal.met ? 1 : 0;
+    counts.met += goal.met ? 1U : 0U;
   counts.all += results.goals.size();
   return counts;
 }

@@ -79,7 +79,7 @@ Result<Section> bundle_section(const SessionOptions& session, const std::shared_
   std::size_t foreign = 0;
   for (const auto& record : records) {
     kernels.push_back({judged_build(*runtime, record)});
-    foreign += kernels.back().judged.outdated() ? 1 : 0;
+    foreign += kernels.back().judged.outdated() ? 1U : 0U;
   }
   const TrustReport trust = TrustReport::of(*bundle);
   const KernelListOptions options{false, now};

@@ -62,7 +62,7 @@ Fact size_fact(const HomeStats& stats) {
 Html tiles_of(const HomeUsage& usage, const HomeCounts& counts) {
   const HomeStats& stats = usage.stats;
   const std::size_t builds = usage.builds.size();
-  std::vector<Fact> facts = {{"Builds", std::to_string(builds), plural(stats.pins.size(), "pinned key")},
+  std::vector<Fact> facts = {{"Builds", format_count(builds), plural(stats.pins.size(), "pinned key")},
                              size_fact(stats)};
   Fact stale{
       "Stale or foreign", std::to_string(counts.outdated),
@@ -76,7 +76,7 @@ Html tiles_of(const HomeUsage& usage, const HomeCounts& counts) {
   facts.push_back({"Never used", std::to_string(usage.never_used.size()),
                    format_bytes(counts.never_used_bytes),
                    usage.never_used.empty() ? Tone::good : Tone::warning});
-  facts.push_back({"Look-ups", std::to_string(stats.uses.asked),
+  facts.push_back({"Look-ups", format_count(stats.uses.asked),
                    fmt::format("{} found, {} used", stats.uses.found, plural(stats.uses.used, "image"))});
   if (!usage.imports.empty()) {
     std::uint64_t kernels = 0;
@@ -124,10 +124,10 @@ Html imports_of(const HomeUsage& usage, std::int64_t now) {
     table.add(
         {name_html(import.folder),
          shown_name(import.version.empty() ? "not known" : import.version),
-         {std::to_string(kernels), static_cast<double>(kernels)},
-         {std::to_string(import.files), static_cast<double>(import.files)},
+         {format_count(kernels), static_cast<double>(kernels)},
+         {format_count(import.files), static_cast<double>(import.files)},
          {format_bytes(import.bytes), static_cast<double>(import.bytes)},
-         {std::to_string(each.used), static_cast<double>(each.used)},
+         {format_count(each.used), static_cast<double>(each.used)},
          {each.used == 0 ? "never" : format_age(each.last_used, now), static_cast<double>(each.last_used)},
          import.gone ? badge(Tone::bad, "folder is gone") : Html(to_string(import.placement))});
   }
@@ -151,9 +151,9 @@ Html channels_of(const HomeUsage& usage, std::int64_t now) {
     table.add(
         {name_html(channel.place),
          {channel.asked == 0 ? "never" : format_age(channel.asked, now), static_cast<double>(channel.asked)},
-         {std::to_string(uses.asked), static_cast<double>(uses.asked)},
-         {std::to_string(uses.found), static_cast<double>(uses.found)},
-         {std::to_string(uses.used), static_cast<double>(uses.used)},
+         {format_count(uses.asked), static_cast<double>(uses.asked)},
+         {format_count(uses.found), static_cast<double>(uses.found)},
+         {format_count(uses.used), static_cast<double>(uses.used)},
          {format_bytes(uses.bytes), static_cast<double>(uses.bytes)},
          manifest});
   }

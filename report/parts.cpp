@@ -52,6 +52,13 @@ Html name_html(std::string_view name) {
   return element("bdi", shown_name(name));
 }
 
+std::string format_count(std::uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t at = digits.size(); at > 3; at -= 3)
+    digits.insert(at - 3, ",");
+  return digits;
+}
+
 std::string format_utc(std::int64_t seconds) {
   const std::time_t time = seconds;
   std::tm parts{};

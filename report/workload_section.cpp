@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -47,7 +48,7 @@ WorkloadRecording total_of(const Workload& workload) {
 Html workload_tiles(const Workload& workload, const ServiceCounts& counts) {
   std::size_t problems = 0;
   for (const WorkloadEntry& entry : workload.entries())
-    problems += std::holds_alternative<WorkloadAttention>(entry.work) ? 1 : 0;
+    problems += std::holds_alternative<WorkloadAttention>(entry.work) ? 1U : 0U;
   const WorkloadRecording total = total_of(workload);
   const double share =
       counts.all() == 0 ? 1 : static_cast<double>(counts.served) / static_cast<double>(counts.all());
@@ -66,16 +67,27 @@ Html workload_tiles(const Workload& workload, const ServiceCounts& counts) {
                       fmt::format("{}, {} compiled", plural(total.loads, "load"), total.compiled)}});
 }
 
+// The devices of one compute capability.
+struct DeviceGroup {
+  std::set<std::string> names;
+  ServiceCounts counts;
+};
+
 Html chart_of_devices(const std::vector<EntryCoverage>& coverage) {
-  std::map<WorkloadDevice, ServiceCounts> devices;
-  for (const EntryCoverage& covered : coverage)
-    devices[covered.device].add(covered);
+  std::map<ComputeCapability, DeviceGroup> groups;
+  for (const EntryCoverage& covered : coverage) {
+    DeviceGroup& group = groups[covered.device.capability];
+    if (!covered.device.name.empty()) group.names.insert(covered.device.name);
+    group.counts.add(covered);
+  }
   std::vector<Bar> bars;
-  for (const auto& [device, counts] : devices) {
+  for (const auto& [capability, group] : groups) {
+    const ServiceCounts& counts = group.counts;
+    const std::string names = join({group.names.begin(), group.names.end()});
     bars.push_back(
-        {shown_name(device_name(device)),
+        {capability.to_string() + (names.empty() ? "" : " (" + names + ")"),
          static_cast<double>(counts.served) / static_cast<double>(counts.all()),
-         {std::to_string(counts.served), std::to_string(counts.compiled), std::to_string(counts.missing)},
+         {format_count(counts.served), format_count(counts.compiled), format_count(counts.missing)},
          counts.tone()});
   }
   if (bars.empty()) return {};
@@ -92,7 +104,7 @@ Html recordings_of(const Workload& workload) {
                                  {"Misses", true},
                                  {"Failures", true}});
   const auto number = [](std::uint64_t value) {
-    return DataTable::Cell(std::to_string(value), static_cast<double>(value));
+    return DataTable::Cell(format_count(value), static_cast<double>(value));
   };
   for (const auto& [id, counters] : workload.recordings()) {
     table.add({element("code", shown_name(id)), number(counters.hits), number(counters.loads),
@@ -135,19 +147,26 @@ Html kernels_of_entry(const EntryCoverage& covered) {
   return shown;
 }
 
-Html entry_table(const Workload& workload, const std::vector<EntryCoverage>& coverage) {
+// Returns the position of an entry in the table: those that need attention come first.
+int urgency_of(const EntryCoverage& covered) {
+  return covered.served() ? 2 : covered.would_compile() ? 1 : 0;
+}
+
+Html entry_table(const Workload& workload, std::vector<EntryCoverage> coverage) {
   DataTable table("Kernels and problems",
                   {{"Kernel or problem"}, {"Device"}, {"Service"}, {"Kernels"}, {"First use", true}},
-                  "entries");
+                  "entries", "Entries that are not served come first, then in order of first use.");
+  std::stable_sort(coverage.begin(), coverage.end(),
+                   [](const auto& a, const auto& b) { return urgency_of(a) < urgency_of(b); });
   const std::vector<WorkloadEntry> entries = workload.entries();
   for (const EntryCoverage& covered : coverage) {
     if (table.size() == kMaximumListedEntries) break;
     const WorkloadEntry& entry = entries[covered.entry];
     table.add({work_of(entry),
                name_html(device_name(covered.device)),
-               service_of(covered),
+               {service_of(covered), static_cast<double>(urgency_of(covered))},
                kernels_of_entry(covered),
-               {std::to_string(entry.first_use), static_cast<double>(entry.first_use)}});
+               {format_count(entry.first_use), static_cast<double>(entry.first_use)}});
   }
   Html shown = table.html();
   if (coverage.size() > table.size())
@@ -160,15 +179,20 @@ Html answer_of(const ServiceCounts& counts, const std::string& stores) {
   if (counts.all() == 0) return notice(Tone::plain, "The workload has no entries.");
   if (counts.tone() == Tone::good)
     return notice(Tone::good, Html("Every entry is served without compiling, by ") + stores + ".");
-  if (counts.missing == 0) {
-    return notice(Tone::warning,
-                  Html(fmt::format("{} of {} would be compiled at the first request: no build is in ",
-                                   counts.compiled, plural(counts.all(), "entry"))) +
-                      stores + ".");
+  const std::string all = plural(counts.all(), "entry");
+  Html answer;
+  if (counts.missing > 0) {
+    answer += notice(
+        Tone::bad, Html(fmt::format("{} of {} can neither be compiled nor served by ", counts.missing, all)) +
+                       stores + ".");
   }
-  return notice(Tone::bad, Html(fmt::format("{} of {} can neither be compiled nor served by ", counts.missing,
-                                            plural(counts.all(), "entry"))) +
-                               stores + ".");
+  if (counts.compiled > 0) {
+    answer += notice(Tone::warning,
+                     Html(fmt::format("{} of {} would be compiled at the first request: no build is in ",
+                                      counts.compiled, all)) +
+                         stores + ".");
+  }
+  return answer;
 }
 
 }  // namespace

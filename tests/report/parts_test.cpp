@@ -12,6 +12,9 @@ TEST_CASE("names are on one line and cut, times and numbers are short") {
   CHECK(shown_name("a\nb") == "a\\x0ab");
   CHECK(shown_name(std::string(100'000, 'k')).size() < 500);
   CHECK(name_html("<x>").markup() == "<bdi>&lt;x&gt;</bdi>");
+  CHECK(format_count(0) == "0");
+  CHECK(format_count(999) == "999");
+  CHECK(format_count(9'012'345) == "9,012,345");
   CHECK(format_utc(0) == "1970-01-01 00:00 UTC");
   CHECK(format_utc(1'795'758'420) == "2026-11-27 05:47 UTC");
   CHECK(format_utc(INT64_MAX) == "beyond the calendar");

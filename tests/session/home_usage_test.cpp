@@ -49,7 +49,11 @@ TEST_CASE("ten builds are named, and all on request") {
 
 TEST_CASE("imports, servers and a home that is only read are reported") {
   HomeUsage usage;
-  usage.imports.push_back({{.number = 2, .folder = "/f\n", .files = 3}, 1, kUsageTime - 7'200});
+  ImportSummary import;
+  import.number = 2;
+  import.folder = "/f\n";
+  import.files = 3;
+  usage.imports.push_back({import, 1, kUsageTime - 7'200});
   KnownChannel channel;
   channel.place = "https://x.example/k#stable";
   channel.uses = {4, 3, 2, 1024};
