@@ -27,12 +27,17 @@ Result<ComparedStores> compared_stores(const SessionOptions& session, const std:
     const auto store = store_of(subject);
     if (store != nullptr) compared.stores.push_back(store);
   }
-  if (compared.stores.empty() && !session.home.empty()) {
-    CUBINET_TRY_ASSIGN(compared.stores.emplace_back(), open_home(session, HomeOptions::Access::read_only));
+  if (compared.stores.empty()) {
+    SessionOptions options = session;
+    options.home_access = HomeOptions::Access::read_only;
+    options.home_required = false;  // one that does not exist yet has no builds
+    options.caches = {};
+    CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
+    compared.stores = std::move(opened.stores);
   }
   for (const auto& store : compared.stores)
     names.push_back(store->description().place);
-  compared.names = names.empty() ? "no store" : join(names, " and ");
+  compared.names = names.empty() ? "any store" : join(names, " and ");
   return compared;
 }
 

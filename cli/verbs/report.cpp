@@ -52,7 +52,7 @@ void add_report(CLI::App& root, Action& chosen) {
   add_server_options(*verb, options->server);
   verb->footer(
       R"(The page loads nothing and works without scripts. A workload is compared with the homes and bundles that are named
-beside it, else with the home: it says which entries they serve without compiling.
+beside it, else with the home and the site homes: it says which entries they serve without compiling.
 
 Examples:
   cubinet report -o home.html

@@ -16,7 +16,7 @@ def report(*subjects: PathLike, configuration: Configuration | None = None, **op
 
     A subject is the folder of a home, a bundle's file or the reference of a server, a workload's file,
     or the JSON of a benchmark. A workload is compared with the homes and bundles among the subjects,
-    else with the home of the configuration. Without subjects the page is about that home. Other
+    else with the stores of the configuration. Without subjects the page is about its home. Other
     options are members of Configuration. Compiles nothing.
 
     Raises InvalidArgument for a subject of another kind.

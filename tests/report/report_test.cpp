@@ -58,6 +58,16 @@ TEST_CASE("a workload is compared with the bundles beside it, and not with the h
   CHECK(page.find("<h2 id=\"section-1-title\"><span>Bundle</span>") != std::string::npos);
 }
 
+TEST_CASE("without a store beside it a workload is compared with the stores of the session") {
+  ReportSetting setting;
+  CHECK(contains(ok(html_report(setting.session, {setting.workload()})),
+                 "1 of 1 entry can neither be compiled nor served by any store."));
+  setting.session.bundles = {{setting.bundle("one")}};
+  CHECK(
+      contains(ok(html_report(setting.session, {setting.workload()})), "by " + setting.bundle("one") + "."));
+  CHECK_FALSE(std::filesystem::exists(setting.session.home));
+}
+
 TEST_CASE("a report changes nothing") {
   const ReportSetting setting;
   ok(ok(Home::open({.path = setting.session.home}))->publish(make_cubin({"one", {}})));

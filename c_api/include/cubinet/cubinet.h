@@ -825,7 +825,7 @@ CUBINET_EXPORT cubinet_status cubinet_prepare(cubinet_runtime* runtime,
 /* Returns one HTML page about `count` subjects (docs/report.md), which loads nothing and in which
  * every text is escaped: folders of homes, bundle files, references of servers, workloads, and
  * JSON results of benchmarks. A workload is compared with the homes and bundles among them, else
- * with the home of `config`. Without subjects the page is about that home. Compiles nothing.
+ * with the stores of `config`. Without subjects the page is about the home. Compiles nothing.
  * Returns CUBINET_INVALID_ARGUMENT for a subject of another kind. */
 CUBINET_EXPORT cubinet_status cubinet_report(const cubinet_config* config, const cubinet_string* subjects,
                                              size_t count, cubinet_text** html, cubinet_error** error);

@@ -15,7 +15,7 @@ namespace cubinet {
 //   - a home: a folder,
 //   - a bundle: a file, or a reference of a server as in SessionOptions::bundles,
 //   - a workload: a file, compared with the homes and bundles among the subjects or, if there are
-//     none, with the home of the session,
+//     none, with the stores of the session,
 //   - results of a benchmark: a JSON file.
 //
 // Without a subject the page is about the home of the session. Compiles nothing and writes nothing
