@@ -57,7 +57,7 @@ Html benchmark_tiles(const BenchmarkResults& results) {
     facts.push_back(
         {"Worst ratio", format_number(results.ratios.front().value), results.ratios.front().name});
   }
-  facts.push_back({"Cases", std::to_string(results.rows), ""});
+  facts.push_back({"Cases", format_count(results.rows), ""});
   for (Fact& fact : facts)
     fact.note = shown_name(fact.note);
   return fact_tiles(facts);

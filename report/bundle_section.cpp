@@ -37,10 +37,10 @@ Html bundle_tiles(const BundleRoot& root, const TrustReport& trust, std::size_t 
                             : static_cast<double>(root.file_bytes) / static_cast<double>(root.image_bytes);
   return fact_tiles(
       {signature_fact(trust),
-       {"Builds", std::to_string(root.records), plural(root.images, "image")},
+       {"Builds", format_count(root.records), plural(root.images, "image")},
        {"File", format_bytes(root.file_bytes),
         fmt::format("{} of {} unpacked", format_percent(packed), format_bytes(root.image_bytes))},
-       {"Cannot be used here", std::to_string(foreign),
+       {"Cannot be used here", format_count(foreign),
         foreign == 0 ? "all fit the templates of this library" : "other versions of templates",
         foreign == 0 ? Tone::good : Tone::bad},
        expiry_fact(root.options, now)});

@@ -65,7 +65,7 @@ Html tiles_of(const HomeUsage& usage, const HomeCounts& counts) {
   std::vector<Fact> facts = {{"Builds", format_count(builds), plural(stats.pins.size(), "pinned key")},
                              size_fact(stats)};
   Fact stale{
-      "Stale or foreign", std::to_string(counts.outdated),
+      "Stale or foreign", format_count(counts.outdated),
       counts.outdated > 0 ? format_bytes(counts.outdated_bytes) + " that no request uses" : "all can be used",
       counts.outdated > 0 ? Tone::bad : Tone::good};
   if (counts.unchecked > 0) {
@@ -73,8 +73,7 @@ Html tiles_of(const HomeUsage& usage, const HomeCounts& counts) {
     if (counts.outdated == 0) stale.tone = Tone::warning;
   }
   facts.push_back(std::move(stale));
-  facts.push_back({"Never used", std::to_string(usage.never_used.size()),
-                   format_bytes(counts.never_used_bytes),
+  facts.push_back({"Never used", format_count(usage.never_used.size()), format_bytes(counts.never_used_bytes),
                    usage.never_used.empty() ? Tone::good : Tone::warning});
   facts.push_back({"Look-ups", format_count(stats.uses.asked),
                    fmt::format("{} found, {} used", stats.uses.found, plural(stats.uses.used, "image"))});
@@ -82,10 +81,10 @@ Html tiles_of(const HomeUsage& usage, const HomeCounts& counts) {
     std::uint64_t kernels = 0;
     for (const ImportUsage& each : usage.imports)
       kernels += each.import.rows + each.import.plain;
-    facts.push_back({"Imports", std::to_string(usage.imports.size()), plural(kernels, "published kernel")});
+    facts.push_back({"Imports", format_count(usage.imports.size()), plural(kernels, "published kernel")});
   }
   if (stats.quarantined > 0)
-    facts.push_back({"Quarantined", std::to_string(stats.quarantined), "damaged files", Tone::bad});
+    facts.push_back({"Quarantined", format_count(stats.quarantined), "damaged files", Tone::bad});
   return fact_tiles(facts);
 }
 

@@ -44,7 +44,7 @@ Html chart_of(std::string_view title, const std::vector<std::pair<std::string, G
   for (const auto& [name, group] : groups) {
     bars.push_back({name,
                     static_cast<double>(group.bytes) / static_cast<double>(largest),
-                    {std::to_string(group.count), format_bytes(group.bytes)}});
+                    {format_count(group.count), format_bytes(group.bytes)}});
   }
   return bar_chart(title, {"builds", "size"}, bars);
 }

@@ -69,6 +69,7 @@ std::string format_utc(std::int64_t seconds) {
 
 std::string format_percent(double share) {
   if (share > 0 && share < 0.01) return "<1 %";
+  if (share > 0.99 && share < 1) return ">99 %";
   return fmt::format("{:.0f} %", 100 * share);
 }
 

@@ -54,16 +54,16 @@ Html workload_tiles(const Workload& workload, const ServiceCounts& counts) {
       counts.all() == 0 ? 1 : static_cast<double>(counts.served) / static_cast<double>(counts.all());
   return fact_tiles({{"Served", format_percent(share),
                       fmt::format("{} of {}", counts.served, plural(counts.all(), "entry")), counts.tone()},
-                     {"Would compile", std::to_string(counts.compiled),
+                     {"Would compile", format_count(counts.compiled),
                       counts.compiled > 0 ? "at their first request" : "none",
                       counts.compiled > 0 ? Tone::warning : Tone::good},
-                     {"Not served", std::to_string(counts.missing),
+                     {"Not served", format_count(counts.missing),
                       counts.missing > 0 ? "neither a build nor a compiler" : "none",
                       counts.missing > 0 ? Tone::bad : Tone::good},
-                     {"Needs", std::to_string(workload.size()),
+                     {"Needs", format_count(workload.size()),
                       fmt::format("{}, {}", plural(workload.size() - problems, "kernel"),
                                   plural(problems, "attention problem"))},
-                     {"Recordings", std::to_string(workload.recordings().size()),
+                     {"Recordings", format_count(workload.recordings().size()),
                       fmt::format("{}, {} compiled", plural(total.loads, "load"), total.compiled)}});
 }
 

@@ -18,7 +18,10 @@ TEST_CASE("names are on one line and cut, times and numbers are short") {
   CHECK(format_utc(0) == "1970-01-01 00:00 UTC");
   CHECK(format_utc(1'795'758'420) == "2026-11-27 05:47 UTC");
   CHECK(format_utc(INT64_MAX) == "beyond the calendar");
+  CHECK(format_percent(0) == "0 %");
   CHECK(format_percent(0.001) == "<1 %");
+  CHECK(format_percent(0.999) == ">99 %");
+  CHECK(format_percent(1) == "100 %");
   CHECK(format_percent(0.5) == "50 %");
   CHECK(format_number(1) == "1.00");
   CHECK(format_number(0.0012345) == "0.00123");

@@ -22,8 +22,9 @@ std::string shown_name(std::string_view name);
 Html name_html(std::string_view name);
 
 std::string format_count(std::uint64_t count);  // "9,012,345"
-std::string format_utc(std::int64_t seconds);  // "2026-11-27 05:47 UTC"
-std::string format_percent(double share);      // "12 %"; "<1 %" if it is not 0
+std::string format_utc(std::int64_t seconds);   // "2026-11-27 05:47 UTC"
+// Returns "12 %". A share that is neither nothing nor all is never written as one of these.
+std::string format_percent(double share);
 // Returns at least three digits: "0.98", "1.19", "12.3", "1520".
 std::string format_number(double value);
 
