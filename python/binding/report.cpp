@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "classes.hpp"
 #include "configuration.hpp"
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "text.hpp"
-
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 namespace cubinet_python {
 namespace {
