@@ -9,6 +9,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 using namespace cubinet;
 using namespace cubinet::test;
 

@@ -14,25 +14,12 @@ namespace cubinet {
 // without scripts, styles, handlers, forms and addresses.
 
 inline constexpr std::string_view kHtmlElements[] = {
-    "a",    "b",   "bdi",    "caption", "code", "dd",  "div",   "dl", "dt",   "footer",  "h1",
-    "h2",   "h3",  "header", "li",      "main", "nav", "ol",    "p",  "rect", "section", "small",
-    "span", "svg", "table",  "tbody",   "td",   "th",  "thead", "tr", "ul"};
-inline constexpr std::string_view kHtmlAttributes[] = {"aria-hidden",
-                                                       "aria-label",
-                                                       "aria-labelledby",
-                                                       "class",
-                                                       "colspan",
-                                                       "data-sort",
-                                                       "data-unit",
-                                                       "height",
-                                                       "id",
-                                                       "role",
-                                                       "rx",
-                                                       "scope",
-                                                       "tabindex",
-                                                       "title",
-                                                       "width",
-                                                       "x"};
+    "b",    "bdi",    "caption", "code",  "dd",  "div", "dl",    "dt",   "h1",      "h2",
+    "h3",   "header", "li",      "main",  "nav", "ol",  "p",     "rect", "section", "small",
+    "span", "svg",    "table",   "tbody", "td",  "th",  "thead", "tr"};
+inline constexpr std::string_view kHtmlAttributes[] = {
+    "aria-hidden", "aria-label", "aria-labelledby", "class",    "data-sort", "height", "id",
+    "role",        "rx",         "scope",           "tabindex", "width",     "x"};
 
 // A name of one of these lists. Anything else does not compile.
 template <const auto& allowed>
