@@ -97,19 +97,20 @@ Html link_to(const std::string& id, const Html& content) {
   return result;
 }
 
-std::string html_document(std::string_view title, std::string_view style, std::string_view script,
+std::string html_document(std::string_view title, const EmbeddedFile& style, const EmbeddedFile& script,
                           const Html& body) {
-  const std::string policy = "default-src 'none'; style-src " + policy_source(style) + "; script-src " +
-                             policy_source(script) + "; base-uri 'none'; form-action 'none'";
+  const std::string policy = "default-src 'none'; style-src " + policy_source(style.text()) +
+                             "; script-src " + policy_source(script.text()) +
+                             "; base-uri 'none'; form-action 'none'";
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   page.append("<meta http-equiv=\"Content-Security-Policy\" content=\"").append(policy).append("\">\n");
   page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   page += "<meta name=\"color-scheme\" content=\"light dark\">\n";
   page += "<meta name=\"referrer\" content=\"no-referrer\">\n";
   page.append("<title>").append(escaped_html(title)).append("</title>\n");
-  page.append("<style>").append(style).append("</style>\n</head>\n<body>\n");
+  page.append("<style>").append(style.text()).append("</style>\n</head>\n<body>\n");
   page.append(body.markup());
-  page.append("\n<script>").append(script).append("</script>\n</body>\n</html>\n");
+  page.append("\n<script>").append(script.text()).append("</script>\n</body>\n</html>\n");
   return page;
 }
 

@@ -10,11 +10,11 @@
 namespace cubinet {
 namespace {
 
-std::string_view asset(std::string_view name) {
+const EmbeddedFile& asset(std::string_view name) {
   const auto files = embedded_report_assets();
   const auto found =
       std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.name == name; });
-  return found->text();
+  return *found;
 }
 
 std::string section_id(std::size_t number) {

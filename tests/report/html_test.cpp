@@ -17,6 +17,7 @@ using test::contains;
 static_assert(!std::is_constructible_v<HtmlElement, std::string>);
 static_assert(!std::is_constructible_v<HtmlElement, std::string_view>);
 static_assert(!std::is_convertible_v<Html, std::string>);
+static_assert(!std::is_convertible_v<std::string, EmbeddedFile>);
 
 namespace {
 
@@ -80,7 +81,10 @@ TEST_CASE("hostile names are harmless as content and in an attribute") {
 }
 
 TEST_CASE("a document permits its own style and script and nothing else") {
-  const std::string page = html_document("<title>", "p{}", "run()", element("p", "text"));
+  constexpr unsigned char kStyle[] = {'p', '{', '}'};
+  constexpr unsigned char kScript[] = {'r', 'u', 'n', '(', ')'};
+  const std::string page =
+      html_document("<title>", {"style", kStyle, 3}, {"script", kScript, 5}, element("p", "text"));
   const auto source = [](std::string_view text) {
     return "'sha256-" + to_base64(sha256(as_bytes(text)).bytes) + "'";
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/embedded_file.hpp>
+
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -75,8 +77,8 @@ Html link_to(const std::string& id, const Html& content);
 std::string escaped_html(std::string_view text);
 
 // Returns a whole document that loads nothing and runs only `script`: its Content-Security-Policy
-// names the digests of `style` and `script`. REQUIRES: these are files of the build, not data.
-std::string html_document(std::string_view title, std::string_view style, std::string_view script,
+// names the digests of `style` and `script`.
+std::string html_document(std::string_view title, const EmbeddedFile& style, const EmbeddedFile& script,
                           const Html& body);
 
 }  // namespace cubinet
