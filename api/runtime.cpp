@@ -6,6 +6,7 @@
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/thread_counter.hpp>
+#include <cubinet/caller_label.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/loader/module_cache.hpp>
@@ -182,6 +183,7 @@ class RuntimeImplementation final : public Runtime {
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
   void log_skipped_build(const FoundCubin& found, const Error& reason);
+  KernelEvent new_event(const KernelSpec& spec, int device) const;
   static void describe(const FoundCubin& found, KernelEvent& event);
   Error refuse(const KernelSpec& spec, int device, Error error);
   void observe(const KernelEvent& event);
@@ -213,11 +215,19 @@ Error RuntimeImplementation::not_ours(const Kernel& kernel) {
                "resolve it with this Runtime"};
 }
 
+// Returns the event of a request of the calling thread. Only an observer reads texts.
+KernelEvent RuntimeImplementation::new_event(const KernelSpec& spec, int device) const {
+  KernelEvent event;
+  event.device = device;
+  if (!options_.observer) return event;
+  event.spec = spec;
+  event.caller = CallerLabel::current();
+  return event;
+}
+
 // Reports a request that failed before or after a lookup to the observer, like any other.
 Error RuntimeImplementation::refuse(const KernelSpec& spec, int device, Error error) {
-  KernelEvent event;
-  event.spec = spec;
-  event.device = device;
+  KernelEvent event = new_event(spec, device);
   event.error = error;
   counters_.failures.fetch_add(1, std::memory_order_relaxed);
   observe(event);
@@ -230,9 +240,7 @@ Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_reque
   if (auto checked = check_process(); !checked) return refuse(spec, device, checked.error());
   auto resolved = kernels_.resolve(spec);
   if (resolved) return resolved;
-  KernelEvent event;
-  event.spec = spec;
-  event.device = device;
+  KernelEvent event = new_event(spec, device);
   report(event, watch, &resolved.error());
   return resolved;
 }
@@ -288,9 +296,7 @@ Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, 
                                                     std::optional<KernelEvent>& event) {
   // Another flight may have ended between the cache lookup and the start of this one.
   if (LoadedFunctions there = kernel.loaded(device); !there.empty()) return there;
-  event.emplace();
-  if (options_.observer) event->spec = kernel.spec();
-  event->device = device;
+  event = new_event(kernel.spec(), device);
   auto functions = load_observed(kernel, device, *event);
   if (functions) kernel.store(device, *functions, modules_.now());
   return functions;
@@ -372,8 +378,7 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
                                                                ImageKind kind) {
   const Stopwatch watch;
   CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, -1));
-  KernelEvent event;
-  event.spec = kernel->spec();
+  KernelEvent event = new_event(kernel->spec(), -1);
   event.target = target;
   event.kind = kind;
   event.key = identify(kernel->spec(), target).key();

@@ -2,6 +2,7 @@
 #include "handles.hpp"
 #include "structures.hpp"
 
+#include <cubinet/caller_label.hpp>
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/store_json.hpp>
 
@@ -112,6 +113,15 @@ cubinet_status cubinet_runtime_forget(cubinet_runtime* runtime, int32_t device, 
                    "pass a device's number"};
     CUBINET_TRY_ASSIGN(const std::size_t forgotten, runtime->session->runtime().forget(device));
     if (kernels != nullptr) *kernels = forgotten;
+    return {};
+  });
+}
+
+cubinet_status cubinet_caller_set(cubinet_string label, cubinet_text** previous, cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY_ASSIGN(const std::string text, text_of(label, "label"));
+    if (previous != nullptr) *previous = make_text(std::string(CallerLabel::current()));
+    CallerLabel::set(text);
     return {};
   });
 }

@@ -14,6 +14,7 @@ docs/python.md describes the package.
 from cubinet import _startup  # noqa: F401  refuses interpreters that the library does not support
 from cubinet._core import Attention, Function, Merge, Workspace
 from cubinet.attention import AttentionProblem, PlanOptions
+from cubinet.caller import caller
 from cubinet.command import doctor, kernels_of, template, templates, verify
 from cubinet.configuration import Bundle, Configuration, Home
 from cubinet.errors import (
@@ -69,6 +70,7 @@ __all__ = [
     "Untrusted",
     "Workload",
     "Workspace",
+    "caller",
     "doctor",
     "kernels_of",
     "prebuild",

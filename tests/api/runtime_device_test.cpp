@@ -5,6 +5,7 @@
 #include "store_fixture.hpp"
 #include "support/fake_fatbin.hpp"
 
+#include <cubinet/caller_label.hpp>
 #include <cubinet/loader/module.hpp>
 #include <cubinet/runtime.hpp>
 
@@ -24,9 +25,11 @@ TEST_CASE("a function is compiled, then loaded from the registry, then served by
   const TempDir home;
   Journal journal;
   const auto first = make_runtime(device_options(home / "h", &journal));
+  const CallerLabel label("decode");
   REQUIRE(first->function(scale_spec(), 0));
   REQUIRE(first->function(scale_spec(), 0));
   REQUIRE(journal.events.size() == 1);  // a process hit is not an event
+  CHECK(journal.events[0].caller == "decode");
   CHECK(journal.events[0].source == KernelSource::compiled);
   CHECK(journal.events[0].load_seconds > 0);
   CHECK(first->counters().process_hits == 1);

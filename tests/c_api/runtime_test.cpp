@@ -57,3 +57,14 @@ TEST_CASE("a runtime that cannot open its options fails with the reason") {
   CHECK(cubinet_runtime_create(config.get(), nullptr, failure.out()) == CUBINET_INVALID_ARGUMENT);
   cubinet_runtime_release(nullptr);
 }
+
+TEST_CASE("a thread sets its caller and gets the one before") {
+  cubinet_text* previous = nullptr;
+  REQUIRE(cubinet_caller_set(cubinet_str("prefill"), &previous, nullptr) == CUBINET_OK);
+  CHECK(text(cubinet_text_get(CText(previous).get())).empty());
+  REQUIRE(cubinet_caller_set(cubinet_str(""), &previous, nullptr) == CUBINET_OK);
+  CHECK(text(cubinet_text_get(CText(previous).get())) == "prefill");
+  REQUIRE(cubinet_caller_set(cubinet_str(""), nullptr, nullptr) == CUBINET_OK);
+  Failure failure;
+  CHECK(cubinet_caller_set({nullptr, 3}, nullptr, failure.out()) == CUBINET_INVALID_ARGUMENT);
+}

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,9 +34,10 @@ struct KernelEvent {
   std::optional<SmTarget> target;
   ImageKind kind = ImageKind::cubin;
   KernelKey key;
-  int device = -1;                     // -1: a request without a device (prebuild)
+  int device = -1;  // -1: a request without a device (prebuild)
   // The device's; nullopt if the request has no device, or it could not be opened.
   std::optional<ComputeCapability> capability = {};
+  std::string caller = {};             // the requesting thread's label (CallerLabel); may be empty
   std::optional<KernelSource> source;  // nullopt: a miss or an error
   std::optional<Error> error;
   std::uint64_t bytes = 0;  // of the image

@@ -266,6 +266,12 @@ CUBINET_EXPORT cubinet_status cubinet_runtime_trim(cubinet_runtime* runtime, uin
                                                    int32_t device, uint64_t* freed_modules,
                                                    uint64_t* freed_bytes, cubinet_error** error);
 
+/* Labels the requests of the calling thread, for example "decode", until the next call on it. Logs
+ * and counts of refusals name the label. At most 64 bytes are kept; empty: no label. Stores the
+ * label before this call as a new text; `previous` may be NULL. */
+CUBINET_EXPORT cubinet_status cubinet_caller_set(cubinet_string label, cubinet_text** previous,
+                                                 cubinet_error** error);
+
 /* Returns, as JSON, the stores that the runtime searches, in their order: [{"kind", "place",
  * "source", "writable", "remote", "why_read_only", "fetched_bytes", "asked", "found", "used"}].
  * "why_read_only" is the reason if a home was opened for writing and cannot be written. Does not
