@@ -129,7 +129,7 @@ std::shared_ptr<const CachedKernel> KernelCache::intern(const KernelId& asked,
   return interned;
 }
 
-Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(const KernelSpec& spec) {
+Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve_without_stores(const KernelSpec& spec) {
   const KernelId asked = identify(spec);
   if (auto known = find(asked)) {
     known_.add(spec, known);
@@ -146,6 +146,12 @@ Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(const KernelSpe
       return kernel;
     }
   }
+  return std::shared_ptr<const CachedKernel>();
+}
+
+Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(const KernelSpec& spec) {
+  CUBINET_TRY_ASSIGN(auto known, resolve_without_stores(spec));
+  if (known != nullptr) return known;
   CUBINET_TRY_ASSIGN(KernelSpec held, held_kernel(library_, spec, templates_));
   // An incomplete specification may match another kernel later, so it is not cached as a name.
   auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(held));
@@ -170,6 +176,12 @@ Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(std::string_vie
     if (!library_.is_in_read_only_store(there, *build.record)) library_.keep(build);
   }
   return intern(kernel->id(), kernel);
+}
+
+Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve_without_stores(std::string_view name,
+                                                                                ByteView image) {
+  CUBINET_TRY_ASSIGN(const KernelSpec spec, spec_of_user_image(name, image));
+  return find(identify(spec));
 }
 
 Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(std::string_view key_or_name) {

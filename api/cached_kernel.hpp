@@ -86,6 +86,9 @@ class KernelCache {
   Result<std::shared_ptr<const CachedKernel>> resolve(const SourceProgram& program);
   Result<std::shared_ptr<const CachedKernel>> resolve(std::string_view name, ByteView image);
   Result<std::shared_ptr<const CachedKernel>> resolve(std::string_view key_or_name);
+  // Do the same without the stores. Return nullptr for a kernel that only a store may know.
+  Result<std::shared_ptr<const CachedKernel>> resolve_without_stores(const KernelSpec& spec);
+  Result<std::shared_ptr<const CachedKernel>> resolve_without_stores(std::string_view name, ByteView image);
   // Returns the kernel of a specification that was resolved before, or nullptr. Takes no lock and
   // does not allocate. The kernel lives as long as the cache.
   const CachedKernel* known(const KernelSpec& spec) const { return known_.find(spec); }

@@ -20,4 +20,12 @@ Result<std::shared_ptr<const Device>> Environment::device(int ordinal) {
   return device;
 }
 
+std::vector<std::shared_ptr<const Device>> Environment::open_devices() const {
+  std::vector<std::shared_ptr<const Device>> devices;
+  const std::lock_guard lock(device_mutex_);
+  for (const auto& [ordinal, device] : devices_)
+    devices.push_back(device);
+  return devices;
+}
+
 }  // namespace cubinet

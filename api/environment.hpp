@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 namespace cubinet {
 
@@ -24,6 +25,7 @@ class Environment {
   // Returns the device. An error is not kept, because a driver may appear later (a container's
   // device files, a module being loaded).
   Result<std::shared_ptr<const Device>> device(int ordinal);
+  std::vector<std::shared_ptr<const Device>> open_devices() const;
 
  private:
   CompilerSearch search_;
@@ -31,7 +33,7 @@ class Environment {
   LogSink log_;
   std::mutex compiler_mutex_;
   std::optional<Result<std::shared_ptr<Compiler>>> compiler_;
-  std::mutex device_mutex_;
+  mutable std::mutex device_mutex_;
   std::shared_ptr<const Driver> driver_;
   std::map<int, std::shared_ptr<const Device>> devices_;
 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
 #include "device_rows.hpp"
+#include "freeze_state.hpp"
+#include "refusal_counts.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/base/stopwatch.hpp>
+#include <cubinet/base/text.hpp>
 #include <cubinet/base/thread_counter.hpp>
 #include <cubinet/caller_label.hpp>
 #include <cubinet/cubin_registry/home.hpp>
@@ -13,6 +16,7 @@
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 
@@ -67,7 +71,9 @@ class RuntimeImplementation final : public Runtime {
   Result<std::shared_ptr<const Kernel>> resolve(const KernelSpec& spec) override {
     // before any lock, because a thread that does not exist in the child may hold it
     CUBINET_TRY(check_process());
-    CUBINET_TRY_ASSIGN(auto kernel, kernels_.resolve(spec));
+    CUBINET_TRY_ASSIGN(auto kernel,
+                       frozen() ? kernels_.resolve_without_stores(spec) : kernels_.resolve(spec));
+    if (kernel == nullptr) return frozen_stores("resolving " + spec.to_string());
     return std::shared_ptr<const Kernel>(std::move(kernel));
   }
   Result<std::shared_ptr<const Kernel>> resolve(const SourceProgram& program) override {
@@ -77,11 +83,14 @@ class RuntimeImplementation final : public Runtime {
   }
   Result<std::shared_ptr<const Kernel>> resolve(std::string_view name, ByteView image) override {
     CUBINET_TRY(check_process());
-    CUBINET_TRY_ASSIGN(auto kernel, kernels_.resolve(name, image));
+    CUBINET_TRY_ASSIGN(
+        auto kernel, frozen() ? kernels_.resolve_without_stores(name, image) : kernels_.resolve(name, image));
+    if (kernel == nullptr) return frozen_stores("resolving the image '" + printable(name) + "'");
     return std::shared_ptr<const Kernel>(std::move(kernel));
   }
   Result<std::shared_ptr<const Kernel>> resolve(std::string_view key_or_name) override {
     CUBINET_TRY(check_process());
+    if (frozen()) return frozen_stores("resolving '" + printable(key_or_name) + "'");
     CUBINET_TRY_ASSIGN(auto kernel, kernels_.resolve(key_or_name));
     return std::shared_ptr<const Kernel>(std::move(kernel));
   }
@@ -90,7 +99,7 @@ class RuntimeImplementation final : public Runtime {
                             LoadPolicy policy) override {
     if (const CachedKernel* known = kernels_.known(spec))
       return function_of(*known, device, entry_point, {.policy = policy});
-    CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, device));
+    CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, device, policy));
     return function_of(*kernel, device, entry_point, {.policy = policy});
   }
   Result<Function> function(const Kernel& kernel, int device, std::string_view entry_point,
@@ -112,11 +121,16 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     const auto& cached = static_cast<const CachedKernel&>(kernel);
     if (cached.owner() != owner_.get()) return not_ours(kernel);
+    if (frozen()) return frozen_stores("explaining " + kernel.spec().to_string());
     return source_.explain(cached, device);
   }
   Result<DeviceRows> rows(ComputeCapability device) override {
     CUBINET_TRY(check_process());
-    return DeviceRowReader(library_, kernels_, source_).rows(device);
+    const auto state = freeze_.state();
+    if (state == nullptr) return DeviceRowReader(library_, kernels_, source_).rows(device);
+    const auto kept = state->rows.find(device);
+    if (kept != state->rows.end()) return kept->second;
+    return frozen_stores("listing the kernels for a device of " + device.to_string());
   }
   Result<DeviceRows> loaded_rows(int device) override {
     CUBINET_TRY(check_process());
@@ -125,15 +139,19 @@ class RuntimeImplementation final : public Runtime {
     std::erase_if(found.rows, [&](const StoredRow& row) { return !is_loaded(*row.record, device); });
     return found;
   }
-  std::uint64_t store_changes() const override { return library_.changes(); }
+  std::uint64_t store_changes() const override {
+    const auto state = freeze_.state();
+    return state != nullptr ? state->changes : library_.changes() + freeze_.thaws();
+  }
   Result<ExplainedBuild> build_status(std::shared_ptr<const CubinRecord> record) override {
     CUBINET_TRY(check_process());
+    if (frozen()) return frozen_stores("the status of a build for " + record->target_name());
     return DeviceRowReader(library_, kernels_, source_).build_status(std::move(record));
   }
 
   bool release(const Kernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    if (!check_process() || cached.owner() != owner_.get()) return false;
+    if (!check_process() || cached.owner() != owner_.get() || frozen()) return false;
     modules_.tick();
     return cached.forget(device);
   }
@@ -146,6 +164,11 @@ class RuntimeImplementation final : public Runtime {
   Result<TrimmedModules> trim(std::uint64_t bytes, std::optional<int> device) override;
   Result<ModuleMemory> memory(std::optional<int> device) const override;
 
+  Result<void> freeze(const FreezeOptions& options) override;
+  Result<void> thaw() override;
+  bool frozen() const override { return freeze_.frozen(); }
+  Result<Refusals> refusals() const override;
+
   Result<std::shared_ptr<const Device>> device(int ordinal) override {
     CUBINET_TRY(check_process());
     return environment_.device(ordinal);
@@ -154,7 +177,9 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     return environment_.compiler();
   }
-  bool can_compile() override { return options_.compile == CompilePolicy::on_miss && compiler().has_value(); }
+  bool can_compile() override {
+    return options_.compile == CompilePolicy::on_miss && !frozen() && compiler().has_value();
+  }
   const TemplateCatalog& templates() const override { return options_.templates; }
   const std::vector<std::shared_ptr<Store>>& stores() const override { return library_.stores(); }
   const std::vector<std::shared_ptr<BuildCache>>& caches() const override { return library_.caches(); }
@@ -163,7 +188,8 @@ class RuntimeImplementation final : public Runtime {
  private:
   Result<void> check_process() const;
   static Error not_ours(const Kernel& kernel);
-  Result<std::shared_ptr<const CachedKernel>> prepare_request(const KernelSpec& spec, int device);
+  Result<std::shared_ptr<const CachedKernel>> prepare_request(const KernelSpec& spec, int device,
+                                                              LoadPolicy policy);
   // The circumstances that decide whether a look-up may load.
   struct Circumstances {
     LoadPolicy policy = LoadPolicy::may_load;
@@ -172,6 +198,10 @@ class RuntimeImplementation final : public Runtime {
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point,
                                Circumstances circumstances);
   Result<void> check_may_load(const CachedKernel& kernel, int device, Circumstances circumstances);
+  Result<Function> function_while_frozen(const FrozenState& state, const CachedKernel& kernel, int device,
+                                         std::string_view entry_point, LoadPolicy policy);
+  Error refuse_while_frozen(const KernelSpec& spec, int device, LoadPolicy policy);
+  Result<void> add_fallback(const Fallback& fallback, FrozenState& state) const;
   // Returns whether a request for the build's kernel on the device is a hit with this build.
   bool is_loaded(const CubinRecord& record, int device) {
     const auto kernel = kernels_.resolve_held(record.identity.kernel());
@@ -197,6 +227,8 @@ class RuntimeImplementation final : public Runtime {
   KernelCache kernels_;
   CubinSource source_;
   ModuleCache modules_;
+  FreezeSwitch freeze_;
+  RefusalCounts refusals_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
   mutable AtomicCounters counters_;
   std::mutex skips_mutex_;
@@ -235,10 +267,12 @@ Error RuntimeImplementation::refuse(const KernelSpec& spec, int device, Error er
 }
 
 Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_request(const KernelSpec& spec,
-                                                                                   int device) {
+                                                                                   int device,
+                                                                                   LoadPolicy policy) {
   const Stopwatch watch;
   if (auto checked = check_process(); !checked) return refuse(spec, device, checked.error());
-  auto resolved = kernels_.resolve(spec);
+  auto resolved = frozen() ? kernels_.resolve_without_stores(spec) : kernels_.resolve(spec);
+  if (resolved && *resolved == nullptr) return refuse_while_frozen(spec, device, policy);
   if (resolved) return resolved;
   KernelEvent event = new_event(spec, device);
   report(event, watch, &resolved.error());
@@ -277,6 +311,8 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
     counters_.process_hits.add();
     return function;
   }
+  if (const auto state = freeze_.state())
+    return function_while_frozen(*state, kernel, device, entry_point, circumstances.policy);
   if (auto allowed = check_may_load(kernel, device, circumstances); !allowed)
     return refuse(kernel.spec(), device, allowed.error());
   // The observer is called after the flight has ended, because it may request the same kernel.
@@ -377,7 +413,10 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
 Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec& spec, SmTarget target,
                                                                ImageKind kind) {
   const Stopwatch watch;
-  CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, -1));
+  if (frozen()) {
+    return refuse(spec, -1, frozen_stores("the image of " + spec.to_string() + " for " + target.to_string()));
+  }
+  CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, -1, LoadPolicy::may_load));
   KernelEvent event = new_event(kernel->spec(), -1);
   event.target = target;
   event.kind = kind;
@@ -412,10 +451,91 @@ void RuntimeImplementation::report(KernelEvent& event, const Stopwatch& watch, c
   observe(event);
 }
 
+// Called only if the kernel is not loaded.
+Result<Function> RuntimeImplementation::function_while_frozen(const FrozenState& state,
+                                                              const CachedKernel& kernel, int device,
+                                                              std::string_view entry_point,
+                                                              LoadPolicy policy) {
+  const auto fallback = state.fallbacks.find(&kernel);
+  if (fallback != state.fallbacks.end()) {
+    auto function = fallback->second->find(device, entry_point, modules_.now());
+    if (!function) return refuse(kernel.spec(), device, function.error());
+    if (*function) {
+      refusals_.note_fallback();
+      return function;
+    }
+  }
+  return refuse_while_frozen(kernel.spec(), device, policy);
+}
+
+Error RuntimeImplementation::refuse_while_frozen(const KernelSpec& spec, int device, LoadPolicy policy) {
+  Error error = frozen_miss(spec, device);
+  if (policy == LoadPolicy::may_load) {
+    const std::string_view caller = CallerLabel::current();
+    if (refusals_.note(spec.to_string(), device, caller)) {
+      log(options_.log, LogLevel::warning,
+          error.to_line() + (caller.empty() ? "" : "; requested by " + printable(caller)));
+    }
+  }
+  return refuse(spec, device, std::move(error));
+}
+
+Result<void> RuntimeImplementation::add_fallback(const Fallback& fallback, FrozenState& state) const {
+  if (fallback.kernel == nullptr || fallback.substitute == nullptr)
+    return Error{ErrorCode::invalid_argument, "a fallback has no kernel", "set both of its kernels"};
+  for (const auto& kernel : {fallback.kernel, fallback.substitute}) {
+    if (static_cast<const CachedKernel&>(*kernel).owner() != owner_.get()) return not_ours(*kernel);
+  }
+  const auto& substitute = static_cast<const CachedKernel&>(*fallback.substitute);
+  const auto devices = environment_.open_devices();
+  const bool loaded = std::any_of(devices.begin(), devices.end(), [&](const auto& device) {
+    return !substitute.loaded(device->ordinal()).empty();
+  });
+  if (!loaded) {
+    return Error{ErrorCode::not_found,
+                 substitute.spec().to_string() + ", the fallback of " + fallback.kernel->spec().to_string() +
+                     ", is not loaded on any device",
+                 "load it with `Runtime::function()` before `Runtime::freeze()`"};
+  }
+  state.fallbacks[static_cast<const CachedKernel*>(fallback.kernel.get())] = &substitute;
+  return {};
+}
+
+// Reads without a lock, so that an observer or a log sink may call it, too.
+Result<void> RuntimeImplementation::freeze(const FreezeOptions& options) {
+  CUBINET_TRY(check_process());
+  auto state = std::make_shared<FrozenState>();
+  for (const Fallback& fallback : options.fallbacks)
+    CUBINET_TRY(add_fallback(fallback, *state));
+  state->changes = library_.changes() + freeze_.thaws();
+  for (const auto& device : environment_.open_devices()) {
+    const ComputeCapability capability = device->properties().capability;
+    if (state->rows.contains(capability)) continue;
+    CUBINET_TRY_ASSIGN(state->rows[capability],
+                       DeviceRowReader(library_, kernels_, source_).rows(capability));
+  }
+  if (freeze_.freeze(std::move(state))) refusals_.reset();
+  return {};
+}
+
+Result<void> RuntimeImplementation::thaw() {
+  CUBINET_TRY(check_process());
+  freeze_.thaw();
+  return {};
+}
+
+Result<Refusals> RuntimeImplementation::refusals() const {
+  CUBINET_TRY(check_process());
+  Refusals refusals = refusals_.read();
+  refusals.frozen = frozen();
+  return refusals;
+}
+
 Result<TrimmedModules> RuntimeImplementation::trim(std::uint64_t bytes, std::optional<int> device) {
   CUBINET_TRY(check_process());
   CUBINET_TRY_ASSIGN(TrimmedModules trimmed, modules_.trim(bytes, device));
-  if (trimmed.bytes >= bytes) return trimmed;
+  // What a frozen Runtime unloaded could not be loaded again.
+  if (trimmed.bytes >= bytes || frozen()) return trimmed;
   std::uint64_t retiring = 0;
   for (const CachedKernel::Idle& idle : kernels_.idle(modules_.tick())) {
     if (device && idle.device != *device) continue;

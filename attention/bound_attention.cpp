@@ -72,7 +72,8 @@ Result<Function> find(Runtime& runtime, const AttentionPlan& plan, const PlanSte
   if (spec == nullptr)
     return Error{ErrorCode::unsupported, "a step of the plan has a kernel that is only assumed to exist"};
   const PlanOptions& options = plan.request.options;
-  if (options.may_load && !options.may_compile) CUBINET_TRY(check_exists(runtime, plan, *spec));
+  if (options.may_load && !options.may_compile && !runtime.frozen())
+    CUBINET_TRY(check_exists(runtime, plan, *spec));
   const LoadPolicy policy = options.may_load ? LoadPolicy::may_load : LoadPolicy::loaded_only;
   CUBINET_TRY_ASSIGN(Function function, runtime.function(*spec, device, step.entry_point, policy));
   CUBINET_TRY(check_target(runtime, plan, step, function));

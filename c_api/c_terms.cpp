@@ -42,6 +42,8 @@ constexpr Term kMembers[] = {
     {"RuntimeOptions::module_limit", "module_limit"},
     {"Runtime::function()", "cubinet_function_get"},
     {"Runtime::release()", "cubinet_kernel_forget"},
+    {"Runtime::freeze()", "cubinet_runtime_freeze"},
+    {"Runtime::thaw()", "cubinet_runtime_thaw"},
     {"Runtime::trim()", "cubinet_runtime_trim"},
     {"Runtime::resolve()", "cubinet_kernel_from_spec"},
     {"Runtime::resolve", "cubinet_kernel_from_spec"},

@@ -51,6 +51,8 @@ template <>
 inline constexpr std::size_t kFirstSize<cubinet_prebuild_options> = 160;
 template <>
 inline constexpr std::size_t kFirstSize<cubinet_prepare_options> = 64;
+template <>
+inline constexpr std::size_t kFirstSize<cubinet_freeze_options> = 32;
 
 // Returns invalid_argument for no structure and for a size below the first version's.
 Result<void> check_size(const void* structure, std::size_t first, std::string_view name);

@@ -5,6 +5,8 @@
 #include <cubinet/session/template_files.hpp>
 #include <cubinet/session/workload_recorder.hpp>
 
+#include <utility>
+
 namespace cubinet {
 
 Session::Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime,
@@ -57,6 +59,7 @@ Result<BoundAttention> Session::bind_attention(const AttentionProblem& problem,
     return BoundAttention::bind(*runtime_, plan, properties.ordinal);
   };
   CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(facts, properties.name));
+  const bool may_load = std::exchange(options.may_load, options.may_load && !runtime_->frozen());
   auto bound = bind(*known.planner);
   if (!options.may_load && !bound) {
     // The best kernel is not loaded. Another one may be.
@@ -65,7 +68,10 @@ Result<BoundAttention> Session::bind_attention(const AttentionProblem& problem,
                        AttentionPlanner::over(loaded, facts, properties.name, /*may_compile=*/false));
     options.may_compile = false;
     auto other = bind(planner);
-    return other ? std::move(other) : std::move(bound);
+    if (other || !may_load) return other ? std::move(other) : std::move(bound);
+    // The Runtime counts the refusal of a request that may load.
+    options.may_load = true;
+    return bind(*known.planner);
   }
   if (bound || known.fresh) return bound;
   // The plan may name a build that another process has removed.

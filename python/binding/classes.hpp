@@ -14,5 +14,6 @@ void add_command(nanobind::module_& module);
 void add_prebuild(nanobind::module_& module);
 void add_report(nanobind::module_& module);
 void add_workload(nanobind::module_& module);
+void add_freeze(nanobind::module_& module);
 
 }  // namespace cubinet_python

@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
   add_prebuild(module);
   add_report(module);
   add_workload(module);
+  add_freeze(module);
   module.def("stop_log", &stop_log, "Stops log lines. The package calls it when the interpreter ends.");
   module.def("end_calls", &end_calls,
              "Waits for the calls of other threads. The package calls it when the interpreter ends.");

@@ -74,16 +74,9 @@ std::string stores(const PyRuntime& self) {
   return take_text(json);
 }
 
-std::string set_caller(const std::string& label) {
-  cubinet_text* previous = nullptr;
-  call([&](cubinet_error** error) { return cubinet_caller_set(to_c(label), &previous, error); });
-  return take_text(previous);
-}
-
 }  // namespace
 
 void add_runtime(nb::module_& module) {
-  module.def("set_caller", set_caller, nb::arg("label"));
   nb::class_<PyRuntime>(module, "Runtime")
       .def("__init__", create, nb::arg("variables"), nb::arg("options"))
       .def("close", [](PyRuntime& self) { self.state->handle.reset(); })

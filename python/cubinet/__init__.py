@@ -35,6 +35,7 @@ from cubinet.kernels import Kernel, SourceProgram, Spec
 from cubinet.prebuild import Progress, prebuild
 from cubinet.report import report
 from cubinet.runtime import Counters, Memory, Runtime, Trimmed
+from cubinet.runtime import Counters, Memory, Refusal, Refusals, Runtime, Trimmed
 from cubinet.workload import Workload
 
 __version__ = "0.1.0"
@@ -61,6 +62,8 @@ __all__ = [
     "NotFound",
     "PlanOptions",
     "Progress",
+    "Refusal",
+    "Refusals",
     "Runtime",
     "SourceProgram",
     "Spec",

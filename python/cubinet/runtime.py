@@ -18,7 +18,7 @@ from cubinet.prebuild import Progress
 from cubinet.workload import Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,28 @@ class Trimmed:
 
     modules: int
     bytes: int
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The requests of one caller for one kernel on one device that a frozen Runtime refused."""
+
+    kernel: str
+    device: int
+    caller: str
+    """The label of cubinet.caller(); may be empty."""
+    count: int
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """What a Runtime refused since it was frozen."""
+
+    entries: tuple[Refusal, ...]
+    others: int
+    """Refused requests beyond 1,024 entries."""
+    fallbacks: int
+    """Requests that a fallback served."""
 
 
 _ALL_DEVICES = -1
@@ -190,6 +212,39 @@ class Runtime:
         written = _core.prepare(self._handle, workload.text, device, jobs, memory, call)
         report: dict[str, Any] = json.loads(written)
         return report
+
+    def freeze(self, fallbacks: Iterable[tuple[Kernel, Kernel]] = ()) -> None:
+        """Serves only loaded kernels from now on, until thaw(). A request for another kernel raises
+        NotFound at once: nothing is compiled, loaded, downloaded or waited for. Attention is planned
+        from the loaded kernels. The stores are not read; a call that needs them raises Unavailable.
+
+        `fallbacks` are pairs of a kernel and the loaded kernel that takes the same arguments and is
+        served where the first is not loaded. Raises NotFound if one is not loaded. A second call
+        replaces them.
+        """
+        pairs = list(fallbacks)
+        _core.freeze(
+            self._handle, [kernel._handle for kernel, _ in pairs], [substitute._handle for _, substitute in pairs]
+        )
+
+    def thaw(self) -> None:
+        """Ends freeze(). Does nothing if the Runtime is not frozen."""
+        _core.thaw(self._handle)
+
+    @property
+    def frozen(self) -> bool:
+        return self._refusals()["frozen"]
+
+    def refusals(self) -> Refusals:
+        """Returns the requests that were refused since the Runtime was frozen."""
+        counted = self._refusals()
+        return Refusals(
+            tuple(Refusal(**entry) for entry in counted["refusals"]), counted["others"], counted["fallbacks"]
+        )
+
+    def _refusals(self) -> dict[str, Any]:
+        counted: dict[str, Any] = json.loads(_core.refusals(self._handle))
+        return counted
 
     def counters(self) -> Counters:
         return Counters(**self._handle.counters())

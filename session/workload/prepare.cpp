@@ -86,6 +86,7 @@ Result<void> PrepareRun::load(const KernelSpec& spec, const std::set<WorkloadDev
   auto kernel = session_.runtime().resolve(spec);
   if (!kernel) return missing_code(spec, std::move(kernel).error());
   auto function = session_.runtime().function(**kernel, device_->ordinal());
+  if (!function && session_.runtime().frozen()) return std::move(function).error();
   if (!function) return missing_code(spec, std::move(function).error());
   return {};
 }

@@ -7,6 +7,7 @@
 #include <cubinet/cubin_registry/build_cache.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/found_cubin.hpp>
+#include <cubinet/freeze.hpp>
 #include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_explanation.hpp>
 #include <cubinet/kernel_templates/source_program.hpp>
@@ -218,8 +219,9 @@ class Runtime {
   // Returns those of rows() whose builds are loaded on the device.
   virtual Result<DeviceRows> loaded_rows(int device) = 0;
   // Returns a number that grows when a build or a measurement is added to or removed from one of
-  // the stores through their objects in this process: rows() may then differ. Changes by other
-  // processes and of servers do not count. Does not block and reads no file.
+  // the stores through their objects in this process, and at thaw(): rows() may then differ. Does not
+  // grow while frozen. Changes by other processes and of servers do not count. Does not block and
+  // reads no file.
   virtual std::uint64_t store_changes() const = 0;
   // Returns whether function() would use this build now. A local build is stale if its sources,
   // headers, options or compiler have changed. A build is foreign if its interface version differs
@@ -230,7 +232,8 @@ class Runtime {
 
   // Removes the functions of a kernel on a device from the process cache, so that the next request
   // looks in the stores, for example after a header was edited. Unloads nothing: the module is
-  // retired when its last Function and graph end. Returns false if nothing was cached.
+  // retired when its last Function and graph end. Returns false if nothing was cached, or if the
+  // Runtime is frozen.
   virtual bool release(const Kernel& kernel, int device) = 0;
   // Forgets all kernels and modules of a device whose primary context was reset
   // (cuDevicePrimaryCtxReset). Launches of older Functions return driver errors; the next request
@@ -246,10 +249,32 @@ class Runtime {
   // Returns the loaded modules and their bytes by state. nullopt: of all devices.
   virtual Result<ModuleMemory> memory(std::optional<int> device = {}) const = 0;
 
+  // Serves only loaded kernels from now on, until thaw(). A request for another kernel returns
+  // not_found at once: nothing is compiled, loaded, downloaded or waited for. Hits cost nothing
+  // more. A request that began before may finish. Reads the rows of the stores for the devices that
+  // are open, for plans; afterwards the stores are not read. A second call replaces the fallbacks
+  // and reads the rows again. Returns not_found if a substitute is loaded on no device,
+  // invalid_argument for a kernel that another Runtime resolved, and the errors of rows(); the
+  // Runtime is then as before.
+  //
+  // While frozen: resolve() works for templates, sources and kernels that were resolved before.
+  // rows() returns those that freeze() read. cubin(), explain(), build_status() and the other
+  // resolve() and rows() return unavailable. release() does nothing, and trim() leaves idle
+  // modules. After forget(), the device's kernels are refused. The fallbacks also serve requests
+  // with LoadPolicy::loaded_only and in a capture.
+  virtual Result<void> freeze(const FreezeOptions& options = {}) = 0;
+  // Ends freeze(). Does nothing if the Runtime is not frozen.
+  virtual Result<void> thaw() = 0;
+  virtual bool frozen() const = 0;
+  // Returns the requests that were refused because the Runtime was frozen. Requests with
+  // LoadPolicy::loaded_only do not count. The first of each kind logs a warning.
+  virtual Result<Refusals> refusals() const = 0;
+
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
   // Returns the compiler. Returns unavailable, with the searched locations, if NVRTC was not found.
   virtual Result<std::shared_ptr<Compiler>> compiler() = 0;
-  // Returns whether a missing kernel can be compiled: the policy allows it and NVRTC was found.
+  // Returns whether a missing kernel can be compiled: the policy allows it, NVRTC was found and the
+  // Runtime is not frozen.
   virtual bool can_compile() = 0;
   virtual const TemplateCatalog& templates() const = 0;
   virtual const std::vector<std::shared_ptr<Store>>& stores() const = 0;  // memory first

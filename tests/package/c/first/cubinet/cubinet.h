@@ -835,6 +835,39 @@ CUBINET_EXPORT cubinet_status cubinet_prepare(cubinet_runtime* runtime,
  * Returns CUBINET_INVALID_ARGUMENT for a subject of another kind. */
 CUBINET_EXPORT cubinet_status cubinet_report(const cubinet_config* config, const cubinet_string* subjects,
                                              size_t count, cubinet_text** html, cubinet_error** error);
+/* ---- Freezing ------------------------------------------------------------------------------ */
+
+/* The kernels that are served in place of others while a runtime is frozen. */
+typedef struct cubinet_freeze_options {
+  size_t struct_size;
+  /* `fallback_count` kernels, and for each the loaded kernel that takes the same arguments and is
+   * served where the first is not loaded. */
+  const cubinet_kernel* const* kernels;
+  const cubinet_kernel* const* substitutes;
+  size_t fallback_count;
+} cubinet_freeze_options;
+#define CUBINET_FREEZE_OPTIONS_INIT \
+  { sizeof(cubinet_freeze_options), NULL, NULL, 0 }
+
+/* Serves only loaded kernels from now on, until cubinet_runtime_thaw(). A request for another kernel
+ * returns CUBINET_NOT_FOUND at once: nothing is compiled, loaded, downloaded or waited for. Attention
+ * is planned from the loaded kernels. Requests that began before may finish. Reads the rows of the
+ * stores for the devices in use; afterwards the stores are not read, and calls that need them return
+ * CUBINET_UNAVAILABLE. A second call replaces the fallbacks. `options` may be NULL: no fallbacks.
+ * Returns CUBINET_NOT_FOUND if a substitute is not loaded; the runtime is then as before. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_freeze(cubinet_runtime* runtime,
+                                                     const cubinet_freeze_options* options,
+                                                     cubinet_error** error);
+
+/* Ends cubinet_runtime_freeze(). Does nothing if the runtime is not frozen. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_thaw(cubinet_runtime* runtime, cubinet_error** error);
+
+/* Returns, as JSON, the requests that were refused since the runtime was frozen: {"frozen",
+ * "refusals": [{"kernel", "device", "caller", "count"}], "others", "fallbacks"}. "others" counts the
+ * refused requests beyond 1,024 entries, "fallbacks" those that a substitute served. Does not
+ * block. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_refusals(const cubinet_runtime* runtime,
+                                                       cubinet_text** json, cubinet_error** error);
 
 /* ---- The command --------------------------------------------------------------------------- */
 
