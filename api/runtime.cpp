@@ -2,7 +2,6 @@
 #include "cubin_source.hpp"
 #include "device_rows.hpp"
 #include "freeze_state.hpp"
-#include "refusal_counts.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/sha256.hpp>
@@ -16,7 +15,6 @@
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <set>
 
@@ -66,7 +64,8 @@ class RuntimeImplementation final : public Runtime {
         library_(std::move(options_.stores), options_.log, std::move(options_.caches)),
         kernels_(owner_, options_.templates, library_, options_.compile_options),
         source_(library_, environment_, options_.compile, options_.targets, options_.log),
-        modules_(options_.module_limit, options_.log) {}
+        modules_(options_.module_limit, options_.log),
+        freeze_(options_.log) {}
 
   Result<std::shared_ptr<const Kernel>> resolve(const KernelSpec& spec) override {
     // before any lock, because a thread that does not exist in the child may hold it
@@ -165,9 +164,16 @@ class RuntimeImplementation final : public Runtime {
   Result<ModuleMemory> memory(std::optional<int> device) const override;
 
   Result<void> freeze(const FreezeOptions& options) override;
-  Result<void> thaw() override;
+  Result<void> thaw() override {
+    CUBINET_TRY(check_process());
+    freeze_.thaw();
+    return {};
+  }
   bool frozen() const override { return freeze_.frozen(); }
-  Result<Refusals> refusals() const override;
+  Result<Refusals> refusals() const override {
+    CUBINET_TRY(check_process());
+    return freeze_.refusals();
+  }
 
   Result<std::shared_ptr<const Device>> device(int ordinal) override {
     CUBINET_TRY(check_process());
@@ -198,10 +204,6 @@ class RuntimeImplementation final : public Runtime {
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point,
                                Circumstances circumstances);
   Result<void> check_may_load(const CachedKernel& kernel, int device, Circumstances circumstances);
-  Result<Function> function_while_frozen(const FrozenState& state, const CachedKernel& kernel, int device,
-                                         std::string_view entry_point, LoadPolicy policy);
-  Error refuse_while_frozen(const KernelSpec& spec, int device, LoadPolicy policy);
-  Result<void> add_fallback(const Fallback& fallback, FrozenState& state) const;
   // Returns whether a request for the build's kernel on the device is a hit with this build.
   bool is_loaded(const CubinRecord& record, int device) {
     const auto kernel = kernels_.resolve_held(record.identity.kernel());
@@ -228,7 +230,6 @@ class RuntimeImplementation final : public Runtime {
   CubinSource source_;
   ModuleCache modules_;
   FreezeSwitch freeze_;
-  RefusalCounts refusals_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
   mutable AtomicCounters counters_;
   std::mutex skips_mutex_;
@@ -272,7 +273,7 @@ Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_reque
   const Stopwatch watch;
   if (auto checked = check_process(); !checked) return refuse(spec, device, checked.error());
   auto resolved = frozen() ? kernels_.resolve_without_stores(spec) : kernels_.resolve(spec);
-  if (resolved && *resolved == nullptr) return refuse_while_frozen(spec, device, policy);
+  if (resolved && *resolved == nullptr) return refuse(spec, device, freeze_.refusal(spec, device, policy));
   if (resolved) return resolved;
   KernelEvent event = new_event(spec, device);
   report(event, watch, &resolved.error());
@@ -311,8 +312,10 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
     counters_.process_hits.add();
     return function;
   }
-  if (const auto state = freeze_.state())
-    return function_while_frozen(*state, kernel, device, entry_point, circumstances.policy);
+  if (const auto state = freeze_.state()) {
+    auto served = freeze_.serve(*state, kernel, device, entry_point, circumstances.policy, modules_.now());
+    return served ? std::move(served) : refuse(kernel.spec(), device, served.error());
+  }
   if (auto allowed = check_may_load(kernel, device, circumstances); !allowed)
     return refuse(kernel.spec(), device, allowed.error());
   // The observer is called after the flight has ended, because it may request the same kernel.
@@ -451,90 +454,25 @@ void RuntimeImplementation::report(KernelEvent& event, const Stopwatch& watch, c
   observe(event);
 }
 
-// Called only if the kernel is not loaded.
-Result<Function> RuntimeImplementation::function_while_frozen(const FrozenState& state,
-                                                              const CachedKernel& kernel, int device,
-                                                              std::string_view entry_point,
-                                                              LoadPolicy policy) {
-  const auto fallback = state.fallbacks.find(&kernel);
-  if (fallback != state.fallbacks.end()) {
-    auto function = fallback->second->find(device, entry_point, modules_.now());
-    if (!function) return refuse(kernel.spec(), device, function.error());
-    if (*function) {
-      refusals_.note_fallback();
-      return function;
-    }
-  }
-  return refuse_while_frozen(kernel.spec(), device, policy);
-}
-
-Error RuntimeImplementation::refuse_while_frozen(const KernelSpec& spec, int device, LoadPolicy policy) {
-  Error error = frozen_miss(spec, device);
-  if (policy == LoadPolicy::may_load) {
-    const std::string_view caller = CallerLabel::current();
-    if (refusals_.note(spec.to_string(), device, caller)) {
-      log(options_.log, LogLevel::warning,
-          error.to_line() + (caller.empty() ? "" : "; requested by " + printable(caller)));
-    }
-  }
-  return refuse(spec, device, std::move(error));
-}
-
-Result<void> RuntimeImplementation::add_fallback(const Fallback& fallback, FrozenState& state) const {
-  if (fallback.kernel == nullptr || fallback.substitute == nullptr)
-    return Error{ErrorCode::invalid_argument, "a fallback has no kernel", "set both of its kernels"};
-  for (const auto& kernel : {fallback.kernel, fallback.substitute}) {
-    if (static_cast<const CachedKernel&>(*kernel).owner() != owner_.get()) return not_ours(*kernel);
-  }
-  const auto& substitute = static_cast<const CachedKernel&>(*fallback.substitute);
-  const auto devices = environment_.open_devices();
-  const bool loaded = std::any_of(devices.begin(), devices.end(), [&](const auto& device) {
-    return !substitute.loaded(device->ordinal()).empty();
-  });
-  if (!loaded) {
-    return Error{ErrorCode::not_found,
-                 substitute.spec().to_string() + ", the fallback of " + fallback.kernel->spec().to_string() +
-                     ", is not loaded on any device",
-                 "load it with `Runtime::function()` before `Runtime::freeze()`"};
-  }
-  state.fallbacks[static_cast<const CachedKernel*>(fallback.kernel.get())] = &substitute;
-  return {};
-}
-
 // Reads without a lock, so that an observer or a log sink may call it, too.
 Result<void> RuntimeImplementation::freeze(const FreezeOptions& options) {
   CUBINET_TRY(check_process());
-  auto state = std::make_shared<FrozenState>();
-  for (const Fallback& fallback : options.fallbacks)
-    CUBINET_TRY(add_fallback(fallback, *state));
-  state->changes = library_.changes() + freeze_.thaws();
-  for (const auto& device : environment_.open_devices()) {
+  const auto devices = environment_.open_devices();
+  CUBINET_TRY_ASSIGN(FrozenState state, frozen_fallbacks(options, devices, owner_.get()));
+  state.changes = library_.changes() + freeze_.thaws();
+  for (const auto& device : devices) {
     const ComputeCapability capability = device->properties().capability;
-    if (state->rows.contains(capability)) continue;
-    CUBINET_TRY_ASSIGN(state->rows[capability],
-                       DeviceRowReader(library_, kernels_, source_).rows(capability));
+    if (state.rows.contains(capability)) continue;
+    CUBINET_TRY_ASSIGN(state.rows[capability], DeviceRowReader(library_, kernels_, source_).rows(capability));
   }
-  if (freeze_.freeze(std::move(state))) refusals_.reset();
+  freeze_.freeze(std::move(state));
   return {};
-}
-
-Result<void> RuntimeImplementation::thaw() {
-  CUBINET_TRY(check_process());
-  freeze_.thaw();
-  return {};
-}
-
-Result<Refusals> RuntimeImplementation::refusals() const {
-  CUBINET_TRY(check_process());
-  Refusals refusals = refusals_.read();
-  refusals.frozen = frozen();
-  return refusals;
 }
 
 Result<TrimmedModules> RuntimeImplementation::trim(std::uint64_t bytes, std::optional<int> device) {
   CUBINET_TRY(check_process());
   CUBINET_TRY_ASSIGN(TrimmedModules trimmed, modules_.trim(bytes, device));
-  // What a frozen Runtime unloaded could not be loaded again.
+  // A frozen Runtime could not load them again.
   if (trimmed.bytes >= bytes || frozen()) return trimmed;
   std::uint64_t retiring = 0;
   for (const CachedKernel::Idle& idle : kernels_.idle(modules_.tick())) {

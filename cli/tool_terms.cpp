@@ -78,6 +78,8 @@ constexpr Term kTerms[] = {
     // No verb has a limit, looks up without loading or trims.
     {"Runtime::function()", "Runtime::function()"},
     {"Runtime::trim()", "Runtime::trim()"},
+    {"Runtime::freeze()", "Runtime::freeze()"},  // no verb freezes
+    {"Runtime::thaw()", "Runtime::thaw()"},
     {"RuntimeOptions::module_limit", "RuntimeOptions::module_limit"},
     {"Runtime::rows()", "Runtime::rows()"},  // no verb keeps a plan
     {"RuntimeOptions::compile", "`cubinet compile`"},

@@ -5,8 +5,6 @@
 #include <cubinet/session/template_files.hpp>
 #include <cubinet/session/workload_recorder.hpp>
 
-#include <utility>
-
 namespace cubinet {
 
 Session::Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime,
@@ -54,30 +52,37 @@ Result<BoundAttention> Session::bind_attention(const AttentionProblem& problem,
   const DeviceProperties& properties = device->properties();
   const DeviceFacts facts = DeviceFacts::of(properties);
   if (options.targets == TargetPolicy{}) options.targets = options_.targets;
-  const auto bind = [&](const AttentionPlanner& planner) -> Result<BoundAttention> {
-    CUBINET_TRY_ASSIGN(const AttentionPlan plan, planner.plan(problem, options));
+  const auto bind = [&](const AttentionPlanner& planner,
+                        const PlanOptions& chosen) -> Result<BoundAttention> {
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, planner.plan(problem, chosen));
     return BoundAttention::bind(*runtime_, plan, properties.ordinal);
   };
-  CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(facts, properties.name));
-  const bool may_load = std::exchange(options.may_load, options.may_load && !runtime_->frozen());
-  auto bound = bind(*known.planner);
-  if (!options.may_load && !bound) {
+  const auto bind_loaded = [&](const AttentionPlanner& planner,
+                               PlanOptions chosen) -> Result<BoundAttention> {
+    chosen.may_load = false;
+    auto bound = bind(planner, chosen);
+    if (bound) return bound;
     // The best kernel is not loaded. Another one may be.
     CUBINET_TRY_ASSIGN(const DeviceRows loaded, runtime_->loaded_rows(properties.ordinal));
-    CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+    CUBINET_TRY_ASSIGN(const AttentionPlanner other,
                        AttentionPlanner::over(loaded, facts, properties.name, /*may_compile=*/false));
-    options.may_compile = false;
-    auto other = bind(planner);
-    if (other || !may_load) return other ? std::move(other) : std::move(bound);
-    // The Runtime counts the refusal of a request that may load.
-    options.may_load = true;
-    return bind(*known.planner);
+    chosen.may_compile = false;
+    auto next = bind(other, chosen);
+    return next ? std::move(next) : std::move(bound);
+  };
+  CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(facts, properties.name));
+  if (!options.may_load) return bind_loaded(*known.planner, options);
+  if (runtime_->frozen()) {
+    auto bound = bind_loaded(*known.planner, options);
+    // The Runtime refuses the best kernel, and counts it.
+    return bound ? std::move(bound) : bind(*known.planner, options);
   }
+  auto bound = bind(*known.planner, options);
   if (bound || known.fresh) return bound;
   // The plan may name a build that another process has removed.
   planners_->forget();
   CUBINET_TRY_ASSIGN(const PlannerCache::Found fresh, planners_->find(facts, properties.name));
-  return bind(*fresh.planner);
+  return bind(*fresh.planner, options);
 }
 
 Result<AttentionResolution> Session::plan(const AttentionProblem& problem, const DeviceFacts& device,

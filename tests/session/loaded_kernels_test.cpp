@@ -74,3 +74,52 @@ TEST_CASE("rows of loaded kernels are those of rows whose builds a request would
   CHECK(ok(runtime.loaded_rows(0)).rows.size() < loaded.rows.size());
   CHECK(runtime.loaded_rows(77).error().code == ErrorCode::invalid_argument);
 }
+
+TEST_CASE("a frozen session plans from its loaded kernels, reads no store and counts what it refuses") {
+  const Setting setting;
+  Session& session = *setting.session;
+  Runtime& runtime = session.runtime();
+  const BoundAttention few = ok(session.attention(kFewRows, setting.device));
+  REQUIRE(runtime.freeze());
+  std::filesystem::remove_all(setting.folder / "home");
+  const auto counted = runtime.counters();
+  CHECK(setting.kernel_of(ok(session.attention(kFewRows, setting.device))) == setting.kernel_of(few));
+  // The best kernel of this problem is not loaded.
+  CHECK(setting.kernel_of(ok(session.attention(kManyRows, setting.device))) == setting.kernel_of(few));
+  CHECK(runtime.refusals()->entries.empty());
+  AttentionProblem other = kFewRows;
+  other.data_type_q = other.data_type_k = other.data_type_v = other.data_type_o = DataType::fp16;
+  const auto refused = session.attention(other, setting.device);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::not_found);
+  CHECK(refused.error().message.find("the Runtime is frozen") != std::string::npos);
+  CHECK(runtime.refusals()->entries.size() == 1);
+  const auto now = runtime.counters();
+  CHECK(now.compiled == counted.compiled);
+  CHECK(now.stores.at(1).asked == counted.stores.at(1).asked);
+}
+
+TEST_CASE("a session without a plan before the freeze plans from the rows that the freeze read") {
+  TempDir folder;
+  SessionOptions options;
+  options.home = (folder / "home").string();
+  options.compiler.toolkit_roots = {cuda_root()};
+  if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver_library = library;
+  KernelSpec kernel;
+  {
+    const auto builder = ok(Session::open(options));
+    const BoundAttention bound = ok(builder->attention(kFewRows, ok(builder->device(0))));
+    kernel = std::get<KernelSpec>(bound.plan().steps[bound.plan().attention_step()].kernel);
+    for (const PlanStep& step : bound.plan().steps)
+      CHECK(std::holds_alternative<KernelSpec>(step.kernel));
+  }
+  const auto session = ok(Session::open(options));
+  const BoundAttention before = ok(session->attention(kFewRows, ok(session->device(0))));
+  REQUIRE(session->runtime().freeze());
+  std::filesystem::remove_all(folder / "home");
+  const BoundAttention bound = ok(session->attention(kFewRows, ok(session->device(0))));
+  CHECK(std::get<KernelSpec>(bound.plan().steps[bound.plan().attention_step()].kernel) == kernel);
+  // After a thaw the stores are read again.
+  REQUIRE(session->runtime().thaw());
+  CHECK(ok(session->attention(kManyRows, ok(session->device(0)))).plan().steps.size() > 0);
+}

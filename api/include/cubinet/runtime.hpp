@@ -219,9 +219,9 @@ class Runtime {
   // Returns those of rows() whose builds are loaded on the device.
   virtual Result<DeviceRows> loaded_rows(int device) = 0;
   // Returns a number that grows when a build or a measurement is added to or removed from one of
-  // the stores through their objects in this process, and at thaw(): rows() may then differ. Does not
-  // grow while frozen. Changes by other processes and of servers do not count. Does not block and
-  // reads no file.
+  // the stores through their objects in this process, and at thaw(): rows() may then differ. Does
+  // not grow while frozen. Changes by other processes and of servers do not count. Does not block
+  // and reads no file.
   virtual std::uint64_t store_changes() const = 0;
   // Returns whether function() would use this build now. A local build is stale if its sources,
   // headers, options or compiler have changed. A build is foreign if its interface version differs

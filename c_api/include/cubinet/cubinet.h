@@ -849,12 +849,13 @@ typedef struct cubinet_freeze_options {
 #define CUBINET_FREEZE_OPTIONS_INIT \
   { sizeof(cubinet_freeze_options), NULL, NULL, 0 }
 
-/* Serves only loaded kernels from now on, until cubinet_runtime_thaw(). A request for another kernel
- * returns CUBINET_NOT_FOUND at once: nothing is compiled, loaded, downloaded or waited for. Attention
- * is planned from the loaded kernels. Requests that began before may finish. Reads the rows of the
- * stores for the devices in use; afterwards the stores are not read, and calls that need them return
- * CUBINET_UNAVAILABLE. A second call replaces the fallbacks. `options` may be NULL: no fallbacks.
- * Returns CUBINET_NOT_FOUND if a substitute is not loaded; the runtime is then as before. */
+/* Serves only loaded kernels from now on, until cubinet_runtime_thaw(). A request for another
+ * kernel returns CUBINET_NOT_FOUND at once: nothing is compiled, loaded, downloaded or waited for.
+ * Attention is planned from the loaded kernels. Requests that began before may finish. Reads the
+ * rows of the stores for the devices in use; afterwards the stores are not read, and calls that
+ * need them return CUBINET_UNAVAILABLE. A second call replaces the fallbacks. `options` may be
+ * NULL: no fallbacks. Returns CUBINET_NOT_FOUND if a substitute is not loaded; the runtime is then
+ * as before. */
 CUBINET_EXPORT cubinet_status cubinet_runtime_freeze(cubinet_runtime* runtime,
                                                      const cubinet_freeze_options* options,
                                                      cubinet_error** error);
@@ -863,8 +864,8 @@ CUBINET_EXPORT cubinet_status cubinet_runtime_freeze(cubinet_runtime* runtime,
 CUBINET_EXPORT cubinet_status cubinet_runtime_thaw(cubinet_runtime* runtime, cubinet_error** error);
 
 /* Returns, as JSON, the requests that were refused since the runtime was frozen: {"frozen",
- * "refusals": [{"kernel", "device", "caller", "count"}], "others", "fallbacks"}. "others" counts the
- * refused requests beyond 1,024 entries, "fallbacks" those that a substitute served. Does not
+ * "refusals": [{"kernel", "device", "caller", "count"}], "others", "fallbacks"}. "others" counts
+ * the refused requests beyond 1,024 entries, "fallbacks" those that a substitute served. Does not
  * block. */
 CUBINET_EXPORT cubinet_status cubinet_runtime_refusals(const cubinet_runtime* runtime,
                                                        cubinet_text** json, cubinet_error** error);

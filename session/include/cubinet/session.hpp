@@ -37,7 +37,8 @@ class Session {
   // Plans the problem for the device, finds or compiles every kernel of the plan, and loads it. May
   // block for seconds while a kernel is compiled. If the plan cannot be bound because another
   // process has changed the stores, it is planned and bound once more. If PlanOptions::may_load is
-  // false and the best kernel is not loaded, the plan is the best of the loaded kernels. Returns
+  // false, or the Runtime is frozen, and the best kernel is not loaded, the plan is the best of the
+  // loaded kernels. Returns
   // unsupported if no backend runs the problem; otherwise the errors of BoundAttention::bind.
   Result<BoundAttention> attention(const AttentionProblem& problem,
                                    const std::shared_ptr<const Device>& device,
