@@ -251,7 +251,7 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
   const Stopwatch watch;
   const KernelBuilds builds = library_.candidates(kernel.id());
   const RequestedBuild asked = requested_build(kernel, targets_of(device), builds.candidates);
-  auto found = library_.choose(builds, asked.build_request, refused);
+  auto found = library_.choose(builds, asked.build_request, refused, &images_);
   const bool may_be_obtained = this->may_be_obtained(kernel);
   if (found || !may_be_obtained) warn(asked.unknown);
   if (found) {

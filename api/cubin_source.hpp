@@ -4,6 +4,7 @@
 #include "cached_kernel.hpp"
 #include "environment.hpp"
 #include "library.hpp"
+#include "shared_images.hpp"
 #include "single_flight.hpp"
 
 #include <cubinet/cubin_registry/judge.hpp>
@@ -48,6 +49,8 @@ class CubinSource {
   BuildRequest build_request_for(const CachedKernel& kernel, std::vector<ImageTarget> targets,
                                  std::span<const BuildCandidate> candidates);
   std::vector<ImageTarget> targets_of(ComputeCapability device) const;
+  // The images that for_device() need not read again.
+  SharedImages& images() { return images_; }
 
  private:
   // The result of a flight, and the source that joined callers report.
@@ -94,6 +97,7 @@ class CubinSource {
   CompilePolicy policy_;
   TargetPolicy targets_;
   LogSink log_;
+  SharedImages images_;
   // The targets of each device under the policy, cached because computing them takes as long as the
   // rest of a lookup.
   mutable std::mutex targets_mutex_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library.hpp"
 
+#include "shared_images.hpp"
+
 #include <algorithm>
 #include <cerrno>
 
@@ -107,14 +109,15 @@ Result<KernelBuilds> Library::all() {
 }
 
 std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const BuildRequest& build_request,
-                                          const CubinRecords& refused) {
+                                          const CubinRecords& refused, SharedImages* images) {
   // Skipping a build does not change the order of the others, so the builds are judged only once.
   for (const Judgement& judgement : judge(build_request, builds.candidates)) {
     if (!judgement.usable()) break;
     const auto& record = builds.records[judgement.candidate];
     if (is_refused(*record, refused)) continue;
     const std::size_t store = builds.candidates[judgement.candidate].store;
-    auto cubin = stores_[store]->load(record);
+    const auto read = [&] { return stores_[store]->load(record); };
+    auto cubin = images == nullptr ? read() : images->get(record, store, read);
     const KernelSource source = source_of(*record, store);
     if (cubin && *cubin) {
       counted_[store].used.fetch_add(1, std::memory_order_relaxed);

@@ -17,6 +17,8 @@
 
 namespace cubinet {
 
+class SharedImages;
+
 // The builds of one kernel in the stores: the candidates for the judge and the record of each.
 struct KernelBuilds {
   std::vector<BuildCandidate> candidates;
@@ -42,8 +44,9 @@ class Library {
   KernelBuilds candidates(const KernelId& kernel);
   // Returns the verified bytes of the build that the judge chooses. The caller fills in the times.
   // Skips refused, missing and damaged builds. nullopt is a miss.
+  // With `images`, an image that another device has loaded is not read again.
   std::optional<FoundCubin> choose(const KernelBuilds& builds, const BuildRequest& build_request,
-                                   const CubinRecords& refused = {});
+                                   const CubinRecords& refused = {}, SharedImages* images = nullptr);
   // Return every build of a kernel, the builds that match facts without a specification, and all
   // builds. Return an error if a store fails, because an incomplete list could make a name look
   // unique or another build the best.

@@ -15,6 +15,7 @@
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 
@@ -341,6 +342,14 @@ Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, 
   return functions;
 }
 
+// Returns the number of devices that would load the same build.
+std::size_t devices_like(const Device& device) {
+  const std::vector<DeviceProperties>& all = device.driver()->devices();
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const DeviceProperties& other) {
+    return other.capability == device.properties().capability;
+  }));
+}
+
 // Returns whether another build of the kernel may load although this one did not: the driver
 // refuses the image, the record does not match its image, or the device lacks a resource. PTX fails
 // in more ways, all of them in the driver's compiler.
@@ -401,6 +410,7 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
     auto functions = load_cubin(opened, found->cubin);
     event.load_seconds += load_watch.seconds();
     if (functions) {
+      source_.images().note_loaded(found->cubin, device, devices_like(*opened));
       event.source = found->source;
       return functions;
     }
@@ -466,11 +476,13 @@ Result<void> RuntimeImplementation::freeze(const FreezeOptions& options) {
     CUBINET_TRY_ASSIGN(state.rows[capability], DeviceRowReader(library_, kernels_, source_).rows(capability));
   }
   freeze_.freeze(std::move(state));
+  source_.images().clear();
   return {};
 }
 
 Result<TrimmedModules> RuntimeImplementation::trim(std::uint64_t bytes, std::optional<int> device) {
   CUBINET_TRY(check_process());
+  source_.images().clear();
   CUBINET_TRY_ASSIGN(TrimmedModules trimmed, modules_.trim(bytes, device));
   // A frozen Runtime could not load them again.
   if (trimmed.bytes >= bytes || frozen()) return trimmed;

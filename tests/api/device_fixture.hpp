@@ -23,6 +23,7 @@ struct Stub {
   decltype(&cubinet_stub_calls) calls = nullptr;
   decltype(&cubinet_stub_launch) launch = nullptr;
   decltype(&cubinet_stub_reset_context) reset_context = nullptr;
+  decltype(&cubinet_stub_set_devices) set_devices = nullptr;
 
   Stub() {
     const char* library = std::getenv("CUBINET_TEST_DRIVER");
@@ -33,6 +34,7 @@ struct Stub {
     calls = reinterpret_cast<decltype(calls)>(opened->find("cubinet_stub_calls"));
     launch = reinterpret_cast<decltype(launch)>(opened->find("cubinet_stub_launch"));
     reset_context = reinterpret_cast<decltype(reset_context)>(opened->find("cubinet_stub_reset_context"));
+    set_devices = reinterpret_cast<decltype(set_devices)>(opened->find("cubinet_stub_set_devices"));
     const auto reset = reinterpret_cast<decltype(&cubinet_stub_reset)>(opened->find("cubinet_stub_reset"));
     if (reset != nullptr) reset();
   }
