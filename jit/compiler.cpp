@@ -3,6 +3,7 @@
 #include "compile_job.hpp"
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
+#include "exit_gate.hpp"
 #include "link_job.hpp"
 #include "linker_inputs.hpp"
 #include "source_closures.hpp"
@@ -25,9 +26,17 @@ constexpr std::string_view kFingerprintVersion = "2";
 
 ForkHazard nvrtc_library;
 
-Result<ForkHazard::Stay> enter_nvrtc() {
-  auto stay = nvrtc_library.enter();
-  if (stay) return stay;
+// A scope in which the calling thread may use NVRTC and nvJitLink.
+struct CompilerStay {
+  ForkHazard::Stay before_fork;
+  ExitGate::Stay before_exit;
+};
+
+Result<CompilerStay> enter_nvrtc() {
+  CompilerStay stay{nvrtc_library.enter(), compiler_gate().enter()};
+  if (!stay.before_exit)
+    return Error{ErrorCode::unavailable, "nothing is compiled any more, because the process exits"};
+  if (stay.before_fork) return stay;
   return Error{
       ErrorCode::unavailable,
       "nothing can be compiled in this process: another thread was inside NVRTC when it was forked, "
@@ -112,8 +121,9 @@ class NvrtcCompiler final : public Compiler {
     const PreparedRequest prepared(request.kernel_template, request.spec, request.options);
     CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(prepared));
     CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
-    CUBINET_TRY_ASSIGN(CompileOutput output,
-                       run_compile_job(*loaded.api, linker.get(), request, inputs, header));
+    auto compiled = run_compile_job(*loaded.api, linker.get(), request, inputs, header);
+    std::call_once(links ? linked_ : compiled_, close_gate_at_exit);
+    CUBINET_TRY_ASSIGN(CompileOutput output, std::move(compiled));
     output.record.compiler = identity_;
     if (links) {
       CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_.linker());
@@ -147,6 +157,7 @@ class NvrtcCompiler final : public Compiler {
     const std::lock_guard lock(load_mutex_);
     if (loaded_.api != nullptr) return loaded_;
     CUBINET_TRY_ASSIGN(auto api, NvrtcApi::open(location_.library, location_.builtins));
+    close_gate_at_exit();
     CUBINET_TRY_ASSIGN(const std::string loaded_as,
                        loaded_identity(location_, api->library(), *api->builtins()));
     // Fingerprints name the compiler whose files were read when it was opened.
@@ -232,6 +243,8 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
+  std::once_flag compiled_;  // and linked_: the first use of the libraries has ended
+  std::once_flag linked_;
   std::mutex load_mutex_;
   Loaded loaded_;  // guarded by load_mutex_
   SourceClosures closures_;

@@ -7,6 +7,7 @@ Usage: check_c.py PREFIX LIBDIR SOURCE_ROOT BINARY_DIR CC CXX CUDA_ROOT
 1. The library exports the functions of cubinet.h, each with its version, and nothing else.
 2. cubinet.h compiles alone, as C11 with -pedantic and as C++11, without a warning.
 3. A C program builds with what pkg-config says, and runs.
+4. A C program whose threads compile returns from main, and neither crashes nor hangs.
 """
 import os
 import re
@@ -61,4 +62,11 @@ consumer = binary_dir / "consumer"
 run(cc, "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", str(Path(root) / "tests/package/c/consumer.c"), "-o",
     str(consumer), *flags, f"-Wl,-rpath,{Path(prefix) / libdir}")
 run(str(consumer), cuda_root)
+
+leaver = binary_dir / "exit_while_compiling"
+run(cc, "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-pthread",
+    str(Path(root) / "tests/package/c/exit_while_compiling.c"), "-o", str(leaver), *flags,
+    f"-Wl,-rpath,{Path(prefix) / libdir}")
+for compiled in range(12):
+    run(str(leaver), cuda_root, str(compiled))
 print(f"{len(declared)} functions")

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+namespace cubinet {
+
+// A gate in front of a library with static objects, which are destroyed when the process exits, also
+// while threads are inside. The exit closes the gate: nobody enters any more, and the exit waits
+// for the threads inside for a bounded time. Must have static storage duration; thread-safe.
+class ExitGate {
+ public:
+  // A scope during which its thread counts as inside. Must end on its thread.
+  class [[nodiscard]] Stay {
+   public:
+    Stay(Stay&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
+    Stay& operator=(Stay&&) = delete;
+    ~Stay();
+    // Returns false if the process exits. The thread then does not count as inside.
+    explicit operator bool() const { return gate_ != nullptr; }
+
+   private:
+    friend class ExitGate;
+    explicit Stay(ExitGate* gate) : gate_(gate) {}
+    ExitGate* gate_;
+  };
+
+  constexpr ExitGate() = default;
+  Stay enter();
+  // Closes the gate and waits until the other threads have left, at most for `limit`. Returns
+  // whether they have.
+  bool close(std::chrono::milliseconds limit);
+  // Forgets the threads inside. For a forked child, which does not have them.
+  void forget_threads() { inside_ = 0; }
+
+ private:
+  std::atomic<bool> closed_{false};
+  std::atomic<int> inside_{0};
+};
+
+// The gate of NVRTC and nvJitLink.
+ExitGate& compiler_gate();
+
+// Makes the exit of the process close compiler_gate(), before it destroys the static objects that
+// exist now. Called after a library was loaded and after its first use, which may create more.
+void close_gate_at_exit();
+
+}  // namespace cubinet
