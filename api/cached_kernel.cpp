@@ -7,6 +7,7 @@
 #include <cubinet/spec/user_image.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace cubinet {
 
@@ -25,22 +26,34 @@ Result<Function> pick_function(const LoadedFunctions& functions, std::string_vie
 
 namespace {
 
-// Returns whether the process cache alone keeps the module: the module cache has one reference, and
-// each of the functions another. REQUIRES: the slot's mutex is held, which keeps readers from
-// taking a reference.
-bool is_idle(const LoadedFunctions& functions) {
-  return !functions.empty() &&
-         functions.front().module().use_count() == static_cast<long>(functions.size()) + 1;
+// Returns whether the process cache alone keeps the module: the module cache has one reference, each
+// of the functions another, and the first function two. REQUIRES: the slot's mutex is held, which
+// keeps readers from taking a reference.
+bool is_idle(const DeviceSlot& slot) {
+  return !slot.functions.empty() &&
+         slot.first.module().use_count() == static_cast<long>(slot.functions.size()) + 2;
+}
+
+// Empties the slot and returns its functions. The caller destroys them after it has released the
+// mutex, because that may unload a module if the Runtime has ended. REQUIRES: the mutex is held.
+LoadedFunctions take(DeviceSlot& slot) {
+  slot.first = {};  // not the last reference: `functions` has it too
+  return std::exchange(slot.functions, {});
 }
 
 }  // namespace
 
 Result<Function> CachedKernel::find(int device, std::string_view entry_point, std::uint64_t now) const {
+  // Together with the kernel's first line, instead of after it.
+  __builtin_prefetch(&first_slot_);
+  __builtin_prefetch(&first_slot_.first);
   const DeviceSlot* slot = slots_.find(device);
   if (slot == nullptr) return Function();
   const std::shared_lock lock(slot->mutex);
-  if (slot->functions.empty()) return Function();
+  if (!slot->first) return Function();
+  slot->first.prefetch();
   slot->note_use(now);
+  if (entry_point.empty()) return slot->first;
   return pick_function(slot->functions, entry_point, spec());
 }
 
@@ -53,18 +66,20 @@ LoadedFunctions CachedKernel::loaded(int device) const {
 
 void CachedKernel::store(int device, LoadedFunctions functions, std::uint64_t now) const {
   DeviceSlot& slot = slots_.find_or_add(device);
+  Function first = functions.empty() ? Function() : functions.front();
   const std::unique_lock lock(slot.mutex);
+  // The replaced functions are destroyed after the lock is released.
   slot.functions.swap(functions);
+  std::swap(slot.first, first);
   slot.note_use(now);
 }
 
 bool CachedKernel::forget(int device) const {
-  // Destroyed after the lock is released, because it may unload a module if the Runtime has ended.
   LoadedFunctions forgotten;
   DeviceSlot* slot = slots_.find(device);
   if (slot == nullptr) return false;
   const std::unique_lock lock(slot->mutex);
-  forgotten.swap(slot->functions);
+  forgotten = take(*slot);
   return !forgotten.empty();
 }
 
@@ -73,8 +88,8 @@ bool CachedKernel::forget_if_idle(int device) const {
   DeviceSlot* slot = slots_.find(device);
   if (slot == nullptr) return false;
   const std::unique_lock lock(slot->mutex);
-  if (!is_idle(slot->functions)) return false;
-  forgotten.swap(slot->functions);
+  if (!is_idle(*slot)) return false;
+  forgotten = take(*slot);
   return true;
 }
 
@@ -84,7 +99,7 @@ void CachedKernel::list_idle(std::uint64_t now, std::vector<Idle>& idle) const {
     if (slot == nullptr) continue;
     const std::unique_lock lock(slot->mutex);
     if (slot->functions.empty()) continue;
-    if (is_idle(slot->functions)) {
+    if (is_idle(*slot)) {
       idle.push_back({this, device, slot->last_use.load(std::memory_order_relaxed),
                       slot->functions.front().module()->bytes()});
     } else if (now != 0) {

@@ -61,10 +61,12 @@ class CachedKernel final : public Kernel {
  private:
   // A token of the Runtime. Holding it keeps another Runtime from getting the same address.
   std::shared_ptr<const void> owner_;
+  // In the first cache line. A hit reads only this line of the kernel and the slot.
+  mutable DeviceSlots slots_{first_slot_};
+  mutable DeviceSlot first_slot_;  // of device 0; its address is known before slots_ is read
   KernelSpec spec_;
   KernelId id_;
   std::optional<PreparedRequest> request_;
-  mutable DeviceSlots slots_;
 };
 
 // Returns one entry point; an empty name means the first. The error not_found lists the existing

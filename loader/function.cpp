@@ -16,7 +16,6 @@ constexpr std::uint32_t kMaximumGridX = 0x7fffffff;
 constexpr std::uint32_t kMaximumGridYZ = 65535;
 constexpr std::uint32_t kMaximumThreads = 1024;
 constexpr std::uint32_t kMaximumBlockZ = 64;
-constexpr std::uint16_t kProgrammaticMajor = 9;  // programmatic dependent launch begins at 9.0
 
 using Dimensions = std::array<std::uint32_t, 3>;
 
@@ -37,14 +36,12 @@ struct Launch {
         block(config.block),
         cluster(config.cluster),
         shared_bytes(config.dynamic_shared_bytes) {
-    const EntryPoint& entry = function.entry_point();
-    if (block[0] == 0) block = entry.block();
-    if (cluster[0] == 0) cluster = entry.cluster;
-    if (shared_bytes == UINT32_MAX) shared_bytes = entry.dynamic_shared_bytes;
+    if (block[0] == 0) block = function.block();
+    if (cluster[0] == 0) cluster = function.cluster();
+    if (shared_bytes == UINT32_MAX) shared_bytes = function.dynamic_shared_bytes();
     blocks_per_cluster = cluster_blocks(cluster);
-    programmatic = config.programmatic_launch && entry.programmatic_launch &&
-                   function.device().properties().capability.major >= kProgrammaticMajor;
-    cooperative = config.cooperative || entry.cooperative;
+    programmatic = config.programmatic_launch && function.may_start_early();
+    cooperative = config.cooperative || function.cooperative();
     spreads_clusters = config.spreads_clusters && blocks_per_cluster > 1;
   }
 };
@@ -210,6 +207,8 @@ Result<void> Function::launch_raw(const LaunchConfig& config, const void* const*
     return Error{ErrorCode::invalid_argument, "an empty function handle cannot be launched"};
   }
   const LoadedFunction& function = *loaded_;
+  // The driver reads its own data of the function first. It arrives during the checks.
+  __builtin_prefetch(function.handle());
   if (!function.driver().in_opening_process()) return function.driver().check_process();
   const Launch launch(config, function);
   CUBINET_TRY(check_grid(launch, function));
@@ -223,7 +222,7 @@ Result<void> Function::launch_raw(const LaunchConfig& config, const void* const*
   }
   if (!function.accepts(arguments, sizes, count)) return wrong_arguments(function, arguments, sizes, count);
   CUBINET_TRY(function.grant_shared_bytes(launch.shared_bytes));
-  CUBINET_TRY(retain_in_capture(module_, function.subject(), config.stream));
+  CUBINET_TRY(retain_in_capture(module_, function.driver().api(), function.subject(), config.stream));
   if (function.driver().api().cuLaunchKernelEx != nullptr) {
     return submit_extended(launch, function, config.stream, arguments);
   }

@@ -35,8 +35,8 @@ Result<void> retain(const Reference& module, const KernelSubject& subject, CUgra
 
 }  // namespace
 
-Result<void> retain_in_capture(const Reference& module, const KernelSubject& subject, CUstream stream) {
-  const DriverApi& api = subject.device.driver()->api();
+Result<void> retain_in_capture(const Reference& module, const DriverApi& api, const KernelSubject& subject,
+                               CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = api.cuStreamIsCapturing(stream, &status);
   // A launch on the legacy stream while a stream that waits for it is captured. The launch reports

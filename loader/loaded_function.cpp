@@ -37,6 +37,9 @@ Result<void> LoadedFunction::prepare(std::uint32_t only_argument) {
     granted_shared_bytes_ = kSharedBytesWithoutOptIn - static_shared_bytes_;
   }
   CUBINET_TRY(read_arguments(only_argument));
+  argument_count_ = static_cast<std::uint16_t>(argument_bytes_.size());  // at most kMaximumArguments
+  std::copy_n(argument_bytes_.begin(), std::min(argument_bytes_.size(), first_sizes_.size()),
+              first_sizes_.begin());
   const EntryPoint& entry = entry_point();
   if (entry.threads_of_block() > maximum_threads_) {
     return Error{ErrorCode::unsupported, subject_.text("loading") + ": its record asks for blocks of " +

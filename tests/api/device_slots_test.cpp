@@ -11,7 +11,8 @@ namespace cubinet {
 namespace {
 
 TEST_CASE("a slot is found at the same address while others are added") {
-  DeviceSlots slots;
+  DeviceSlot of_device_0;
+  DeviceSlots slots(of_device_0);
   CHECK(slots.find(0) == nullptr);
   CHECK(slots.find(-1) == nullptr);
   DeviceSlot& third = slots.find_or_add(3);
@@ -27,7 +28,8 @@ TEST_CASE("a slot is found at the same address while others are added") {
 }
 
 TEST_CASE("slots of two devices share no cache line") {
-  DeviceSlots slots;
+  DeviceSlot of_device_0;
+  DeviceSlots slots(of_device_0);
   const auto first = reinterpret_cast<std::uintptr_t>(&slots.find_or_add(0));
   const auto second = reinterpret_cast<std::uintptr_t>(&slots.find_or_add(1));
   CHECK(first % 128 == 0);
@@ -45,7 +47,8 @@ TEST_CASE("a use is written only at a new time") {
 }
 
 TEST_CASE("threads that add and find slots agree on them") {
-  DeviceSlots slots;
+  DeviceSlot of_device_0;
+  DeviceSlots slots(of_device_0);
   std::atomic<unsigned> wrong = 0;
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 8; ++thread) {

@@ -54,6 +54,12 @@ class Function {
   const Device& device() const;
   CUfunction handle() const;
   const std::shared_ptr<const Module>& module() const { return module_; }  // nullptr for an empty handle
+  // Begins to read the launch data into the processor's cache. A look-up does it. Calling it early
+  // helps a program that launches many Functions in turn.
+  void prefetch() const {
+    __builtin_prefetch(loaded_);
+    __builtin_prefetch(reinterpret_cast<const char*>(loaded_) + 64);
+  }
   // Returns the size in bytes of each argument, valid while the handle is kept. Returns nullopt if
   // neither the driver nor the image states them.
   std::optional<std::span<const std::uint32_t>> argument_sizes() const;
