@@ -6,10 +6,14 @@
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/missing_code.hpp>
 #include <cubinet/session/prepare.hpp>
+#include <cubinet/session/workload_recorder.hpp>
+#include <cubinet/spec/kernel_key.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <map>
 #include <mutex>
 
 namespace cubinet {
@@ -30,7 +34,19 @@ class PreparingThread {
   bool before_ = std::exchange(inside_prepare, true);
 };
 
-// Loads the entries on several threads and collects their errors.
+// A kernel of one or more entries.
+struct NeededKernel {
+  KernelSpec spec;
+  std::vector<std::size_t> entries = {};  // by their index, ascending
+  bool in_plan = false;                   // if true, a plan needs it
+};
+
+// The entries that are planned before their kernels are loaded. Bounds the memory of the plans.
+constexpr std::size_t kPlannedAtOnce = 1024;
+
+// Loads the kernels of all entries on several threads and collects the entries' errors. The entries
+// are planned first, so that each kernel is loaded once and no thread waits for another one's build.
+// An entry ends with its last kernel.
 class PrepareRun {
  public:
   PrepareRun(const Session& session, std::shared_ptr<const Device> device,
@@ -42,18 +58,28 @@ class PrepareRun {
 
  private:
   struct Outcome {
+    std::optional<AttentionPlan> plan = {};  // of attention, until the entry ends
+    std::atomic<std::size_t> missing_kernels{0};
+    std::atomic<bool> failed{false};  // the first thread that sets it writes `error`
     bool ended = false;
-    std::optional<Error> error;
+    std::optional<Error> error = {};
   };
 
-  Result<void> load(const KernelSpec& spec, const std::set<WorkloadDevice>& devices);
-  Result<void> load(const WorkloadAttention& attention, const std::set<WorkloadDevice>& devices);
-  void load_entry(std::size_t index);
+  // Return the kernels of an entry. For attention, the second one also sets the entry's plan.
+  Result<std::vector<KernelSpec>> kernels_of(const KernelSpec& spec, std::size_t index) const;
+  Result<std::vector<KernelSpec>> kernels_of(const WorkloadAttention& attention, std::size_t index);
+  void find_kernels(std::size_t begin, std::size_t end, unsigned jobs, const ParallelHooks& hooks);
+  Result<void> load(const NeededKernel& kernel);
+  void load_kernel(const NeededKernel& kernel);
+  void fail(std::size_t index, Error error);
+  void bind(const WorkloadAttention& attention, Outcome& outcome);
+  void end_entry(std::size_t index);
 
   const Session& session_;
   std::shared_ptr<const Device> device_;
   const std::vector<WorkloadEntry>& entries_;
   const PrepareOptions& options_;
+  std::vector<NeededKernel> kernels_;  // of the planned entries, in the order of their first use
   std::vector<Outcome> outcomes_ = std::vector<Outcome>(entries_.size());
   std::mutex mutex_;  // guards done_ and the callbacks
   std::size_t done_ = 0;
@@ -71,50 +97,126 @@ void PrepareRun::run(unsigned jobs) {
     return options_.cancelled && options_.cancelled();
   };
   tick();
-  parallel_for(entries_.size(), jobs, [this](std::size_t index) { load_entry(index); }, {cancelled, tick});
+  for (std::size_t begin = 0; begin < entries_.size(); begin += kPlannedAtOnce) {
+    find_kernels(begin, std::min(begin + kPlannedAtOnce, entries_.size()), jobs, {cancelled, tick});
+    parallel_for(kernels_.size(), jobs, [this](std::size_t i) { load_kernel(kernels_[i]); },
+                 {cancelled, tick});
+  }
 }
 
-Result<void> PrepareRun::load(const KernelSpec& spec, const std::set<WorkloadDevice>& devices) {
+Result<std::vector<KernelSpec>> PrepareRun::kernels_of(const KernelSpec& spec, std::size_t index) const {
+  const std::set<WorkloadDevice>& devices = entries_[index].devices;
   const ComputeCapability capability = device_->properties().capability;
   const auto is_of_device = [&](const WorkloadDevice& device) { return device.capability == capability; };
-  if (std::none_of(devices.begin(), devices.end(), is_of_device)) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("recorded on {}, and {} is {}", devices.begin()->capability.to_string(),
-                             device_->properties().to_string(), capability.to_string()),
-                 "record the workload on such a device, too, and merge the two"};
+  if (std::any_of(devices.begin(), devices.end(), is_of_device)) return std::vector<KernelSpec>{spec};
+  return Error{ErrorCode::unsupported,
+               fmt::format("recorded on {}, and {} is {}", devices.begin()->capability.to_string(),
+                           device_->properties().to_string(), capability.to_string()),
+               "record the workload on such a device, too, and merge the two"};
+}
+
+Result<std::vector<KernelSpec>> PrepareRun::kernels_of(const WorkloadAttention& attention,
+                                                       std::size_t index) {
+  const DeviceProperties& device = device_->properties();
+  CUBINET_TRY_ASSIGN(AttentionResolution resolved, session_.plan(attention.problem, DeviceFacts::of(device),
+                                                                 attention.options, device.name));
+  if (!resolved.plan) return resolved.error();
+  std::vector<KernelSpec> kernels;
+  for (const PlanStep& step : resolved.plan->steps)
+    if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) kernels.push_back(*spec);
+  outcomes_[index].plan = std::move(resolved.plan);
+  return kernels;
+}
+
+// Fills kernels_. Ends the entries that have none or cannot be planned.
+void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs, const ParallelHooks& hooks) {
+  std::vector<std::optional<std::vector<KernelSpec>>> needed(end - begin);  // nullopt: cancelled before
+  const auto find = [&](std::size_t i) {
+    const PreparingThread thread;
+    auto kernels =
+        std::visit([&](const auto& work) { return kernels_of(work, begin + i); }, entries_[begin + i].work);
+    if (!kernels) fail(begin + i, kernels.error());
+    needed[i] = kernels ? *std::move(kernels) : std::vector<KernelSpec>();
+  };
+  parallel_for(needed.size(), jobs, find, hooks);
+  kernels_.clear();
+  std::map<Bytes, std::size_t> known;  // by the encoding of the kernel's identity
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (!needed[i]) continue;
+    const std::size_t index = begin + i;
+    for (KernelSpec& spec : *needed[i]) {
+      const auto [place, is_new] = known.emplace(identify(spec).encoding(), kernels_.size());
+      if (is_new) kernels_.push_back({std::move(spec)});
+      NeededKernel& kernel = kernels_[place->second];
+      if (!kernel.entries.empty() && kernel.entries.back() == index) continue;
+      kernel.entries.push_back(index);
+      kernel.in_plan = kernel.in_plan || outcomes_[index].plan.has_value();
+      ++outcomes_[index].missing_kernels;
+    }
+    if (needed[i]->empty()) end_entry(index);
   }
-  auto kernel = session_.runtime().resolve(spec);
-  if (!kernel) return missing_code(spec, std::move(kernel).error());
-  auto function = session_.runtime().function(**kernel, device_->ordinal());
+}
+
+Result<void> PrepareRun::load(const NeededKernel& kernel) {
+  // A recording notes the problem instead of the kernels of its plan.
+  std::optional<WorkloadRecorder::Binding> binding;
+  if (kernel.in_plan) binding.emplace();
+  auto resolved = session_.runtime().resolve(kernel.spec);
+  if (!resolved) return missing_code(kernel.spec, std::move(resolved).error());
+  auto function = session_.runtime().function(**resolved, device_->ordinal());
   if (!function && session_.runtime().frozen()) return std::move(function).error();
-  if (!function) return missing_code(spec, std::move(function).error());
+  if (!function) return missing_code(kernel.spec, std::move(function).error());
   return {};
 }
 
-Result<void> PrepareRun::load(const WorkloadAttention& attention, const std::set<WorkloadDevice>&) {
-  CUBINET_TRY(session_.attention(attention.problem, device_, attention.options));
-  return {};
+void PrepareRun::load_kernel(const NeededKernel& kernel) {
+  const PreparingThread thread;
+  const auto loaded = load(kernel);
+  for (const std::size_t index : kernel.entries) {
+    if (!loaded) fail(index, loaded.error());
+    if (--outcomes_[index].missing_kernels == 0) end_entry(index);
+  }
 }
 
-void PrepareRun::load_entry(std::size_t index) {
+void PrepareRun::fail(std::size_t index, Error error) {
+  if (!outcomes_[index].failed.exchange(true)) outcomes_[index].error = std::move(error);
+}
+
+// Sets or clears the error of an entry whose kernels are loaded, or one of them failed.
+void PrepareRun::bind(const WorkloadAttention& attention, Outcome& outcome) {
+  // The bound attention may need other kernels than the plan, if fewer blocks fit on an SM.
+  if (!outcome.error) {
+    auto bound = BoundAttention::bind(session_.runtime(), *outcome.plan, device_->ordinal());
+    if (!bound) outcome.error = std::move(bound).error();
+  }
+  if (!outcome.error || outcome.error->code != ErrorCode::not_found) return;
+  // Another process has removed a build since the plan, or the Runtime is frozen and another loaded
+  // kernel serves the problem.
+  auto bound = session_.attention(attention.problem, device_, attention.options);
+  outcome.error.reset();
+  if (!bound) outcome.error = std::move(bound).error();
+}
+
+// Reports the entry.
+void PrepareRun::end_entry(std::size_t index) {
   const PreparingThread thread;
   const WorkloadEntry& entry = entries_[index];
-  const auto loaded = std::visit([&](const auto& work) { return load(work, entry.devices); }, entry.work);
   Outcome& outcome = outcomes_[index];
-  outcome.ended = true;
-  if (!loaded) outcome.error = loaded.error();
+  if (outcome.plan) bind(std::get<WorkloadAttention>(entry.work), outcome);
+  outcome.plan.reset();
   const std::lock_guard lock(mutex_);
+  outcome.ended = true;
   ++done_;
   if (!options_.progress) return;
   options_.progress({done_, entries_.size(), entry.to_string(),
-                     loaded ? std::string("loaded") : "failed: " + loaded.error().message});
+                     outcome.error ? "failed: " + outcome.error->message : std::string("loaded")});
 }
 
 void PrepareRun::collect(PrepareResult& result) const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Outcome& outcome = outcomes_[i];
     if (!outcome.ended) result.interrupted = true;
-    if (outcome.error) result.failed.push_back({entries_[i].to_string(), *outcome.error});
+    if (outcome.ended && outcome.error) result.failed.push_back({entries_[i].to_string(), *outcome.error});
     if (outcome.ended && !outcome.error) ++result.loaded;
   }
 }
