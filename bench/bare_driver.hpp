@@ -39,6 +39,7 @@ struct BareDriverApi {
   PFN_cuDeviceGetName_v2000 device_get_name;
   PFN_cuDevicePrimaryCtxRetain_v7000 primary_ctx_retain;
   PFN_cuCtxPushCurrent_v4000 ctx_push_current;
+  PFN_cuMemGetInfo_v3020 mem_get_info = nullptr;  // nullptr: not there
   PFN_cuStreamSynchronize_v2000 stream_synchronize;
   PFN_cuLibraryLoadData_v12000 library_load_data;
   PFN_cuLibraryGetKernel_v12000 library_get_kernel;

@@ -31,11 +31,38 @@ struct LaunchOptions {
 Result<void> bench_launch(const Settings& settings, const LaunchOptions& options, Report& report);
 
 // Measures look-ups by 1, 2, 4 and 8 threads: of one kernel, of 200, and on a device for each
-// thread.
+// thread. Measures look-up and launch by 1, 4, 8 and 16 threads beside bare launches by as many.
 struct ThreadOptions {
-  std::filesystem::path driver;  // the library of the driver, such as the tests' stub; empty: libcuda.so.1
+  // The library of the driver, such as the tests' stub, which launches nothing. Empty: libcuda.so.1.
+  std::filesystem::path driver;
 };
 Result<void> bench_threads(const Settings& settings, const ThreadOptions& options, Report& report);
+
+// Measures hits of 15 threads while a 16th compiles a kernel for about ten seconds, without it, and
+// while it loads the kernel.
+Result<void> bench_busy(const Settings& settings, Report& report);
+
+// Launches 200 kernels from several threads with random release, reload and trim, and compares every
+// result; replays graphs of released kernels; loads and unloads a kernel many times. Reports the
+// memory of the process and the device.
+struct SoakOptions {
+  std::uint64_t launches = 10'000'000;
+  std::uint64_t graphs = 2'000;
+  std::uint64_t cycles = 100'000;
+  unsigned threads = 16;
+};
+Result<void> bench_soak(const Settings& settings, const SoakOptions& options, Report& report);
+
+// Measures prepare() of a workload with an empty home beside nvcc, which builds the same sources as
+// shared objects with as many processes, and prepare() from a bundle beside loads by the driver
+// alone.
+struct PrepareBenchOptions {
+  std::filesystem::path workload;
+  std::string nvcc;     // program to run; empty: skipped
+  unsigned jobs = 0;    // 0: as many as processors
+  int cold_rounds = 3;  // a cold preparation takes many seconds; 0: only the preparation from a bundle
+};
+Result<void> bench_prepare(const Settings& settings, const PrepareBenchOptions& options, Report& report);
 
 // Measures one first request in this process and prints one JSON line. Scripts alternate its
 // processes with those of peers.

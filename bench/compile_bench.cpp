@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bare_nvrtc.hpp"
 #include "benchmarks.hpp"
+#include "process_timing.hpp"
 
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <spawn.h>
 #include <sstream>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace cubinet::bench {
 namespace {
@@ -33,27 +30,6 @@ Result<BareProgram> bare_program(const CompileRequest& request, const CubinRecor
   program.headers["cubinet/parameters.cuh"] = parameters;
   program.options.insert(program.options.end(), {"--no-cache", "--no-source-include"});
   return program;
-}
-
-Result<double> run_process(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command)
-    arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t quiet{};
-  posix_spawn_file_actions_init(&quiet);
-  posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  const double start = now_seconds();
-  pid_t child = 0;
-  const int refused = posix_spawnp(&child, arguments[0], &quiet, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&quiet);
-  if (refused != 0) return io_error(command[0] + " could not be started", refused);
-  int status = 0;
-  waitpid(child, &status, 0);
-  const double seconds = now_seconds() - start;
-  if (status != 0)
-    return Error{ErrorCode::compile_failed, command[0] + " ended with status " + std::to_string(status)};
-  return seconds;
 }
 
 class CompileCase {
@@ -81,7 +57,7 @@ class CompileCase {
     contenders.push_back({"Runtime::create and cubin, empty home",
                           [&] { return runtime_once(asked, request.target, Clock::from_create); }});
     CUBINET_TRY_ASSIGN(const std::vector<std::string> nvcc, nvcc_command(request));
-    if (!nvcc.empty()) contenders.push_back({"nvcc -cubin", [&nvcc] { return run_process(nvcc); }});
+    if (!nvcc.empty()) contenders.push_back({"nvcc -cubin", [&nvcc] { return time_process(nvcc); }});
     CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings_.rounds));
 
     nlohmann::json row = report.rounds_row(name, rounds, "ms");

@@ -3,10 +3,12 @@
 
 #include "bare_driver.hpp"
 
+#include <cubinet/base/parallel.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 
 #include <atomic>
+#include <mutex>
 
 namespace cubinet::bench {
 namespace {
@@ -97,6 +99,23 @@ KernelSpec rms_norm_spec(int hidden_size) {
 
 KernelSpec small_spec(const char* template_name, int variant) {
   return KernelSpec{template_name, {}}.set("variant", variant);
+}
+
+Result<std::vector<std::shared_ptr<const Kernel>>> load_small_kernels(Runtime& runtime, int device,
+                                                                      int count) {
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  for (int variant = 0; variant < count; ++variant) {
+    CUBINET_TRY_ASSIGN(kernels.emplace_back(), runtime.resolve(small_spec("bench_struct", variant)));
+  }
+  std::mutex mutex;
+  Result<void> outcome;
+  parallel_for(kernels.size(), 0, [&](std::size_t index) {
+    const auto function = runtime.function(*kernels[index], device);
+    const std::lock_guard lock(mutex);
+    if (!function) outcome = function.error();
+  });
+  CUBINET_TRY(outcome);
+  return kernels;
 }
 
 Result<RuntimeOptions> runtime_options(const Settings& settings, const std::filesystem::path& home,

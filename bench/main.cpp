@@ -53,6 +53,8 @@ struct Arguments {
   DecodeOptions decode;
   LaunchOptions launch;
   ThreadOptions threads;
+  SoakOptions soak;
+  PrepareBenchOptions prepare;
   RawOptions raw;
   CorpusOptions corpus;
   std::filesystem::path published;
@@ -112,11 +114,34 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
   launch->add_option("--cubins", arguments.launch.cubins, "Folder to leave the launched cubins in");
   launch->add_flag("--only-launch", arguments.launch.only_launch, "Without the look-ups alone");
 
-  CLI::App* threads = verb("threads", "Look-ups by 1, 2, 4 and 8 threads, on one device and on several", [&] {
+  CLI::App* threads = verb("threads", "Look-ups and launches by several threads", [&] {
     return with_report("threads", settings,
                        [&](Report& report) { return bench_threads(settings, arguments.threads, report); });
   });
   threads->add_option("--driver", arguments.threads.driver, "Library of the driver, such as the tests' stub");
+
+  verb("busy", "Hits of 15 threads while a 16th compiles and loads", [&] {
+    return with_report("busy", settings, [&](Report& report) { return bench_busy(settings, report); });
+  });
+
+  CLI::App* soak = verb("soak", "Launches with random release, reload and trim; load and unload", [&] {
+    return with_report("soak", settings,
+                       [&](Report& report) { return bench_soak(settings, arguments.soak, report); });
+  });
+  soak->add_option("--launches", arguments.soak.launches, "Launches of all threads");
+  soak->add_option("--graphs", arguments.soak.graphs, "Graphs of released kernels");
+  soak->add_option("--cycles", arguments.soak.cycles, "Cycles of load and unload");
+  soak->add_option("--threads", arguments.soak.threads, "Threads that launch");
+
+  CLI::App* prepare = verb("prepare", "A workload prepared, beside nvcc and the driver alone", [&] {
+    return with_report("prepare", settings,
+                       [&](Report& report) { return bench_prepare(settings, arguments.prepare, report); });
+  });
+  prepare->add_option("workload", arguments.prepare.workload, "The workload")->required();
+  prepare->add_option("--nvcc", arguments.prepare.nvcc, "nvcc to run beside; none without it");
+  prepare->add_option("--cold-rounds", arguments.prepare.cold_rounds, "Rounds with an empty home");
+  prepare->add_option("--jobs", arguments.prepare.jobs,
+                      "Parallel compilations; as many as processors without it");
 
   CLI::App* decode = verb("decode", "Decode attention: errors and times on every path, kernel times", [&] {
     return with_report("decode", settings,

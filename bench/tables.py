@@ -8,11 +8,12 @@ if a page differs from the results."""
 import json
 import pathlib
 import re
+import statistics
 import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "python_launch", "python_decode", "transformers_generate", "vllm_attention", "vllm_engine", "first_kernel", "first_kernel_flashinfer",
+ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "transformers_generate", "vllm_attention", "vllm_engine", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "attention_speculative",
          "import"]
 RESULTS_PAGE = "bench/results/README.md"
@@ -108,6 +109,27 @@ def speculative(document):
     return lines
 
 
+def busy(document):
+    lines = ["| hits of 15 threads | p99 without, ns | while a key compiles | behind the load, p99.9 | longest behind the load, ms |"
+             " ratios |", "|---|---|---|---|---|---|"]
+    for row in document["rows"]:
+        def middle(phase, value):
+            return statistics.median(each[phase][value] for each in row["rounds"])
+        lines.append(f"| {row['name']} | {number(middle('without', 'p99_ns'))} | {number(middle('compiling', 'p99_ns'))} |"
+                     f" {number(middle('loading', 'p999_ns'))} | {number(middle('loading', 'maximum_ns') / 1e6)} | {ratios(row)} |")
+    return lines
+
+
+def soak(document):
+    lines = ["| what | counts | growth of memory, MiB |", "|---|---|---|"]
+    for row in document["rows"]:
+        counts = "<br>".join(f"{name.replace('_', ' ')} {value:,}" for name, value in row.items() if isinstance(value, int))
+        growth = "<br>".join(f"{'device' if name == 'device_mib' else 'resident'} {grown['value']:.1f}, goal {grown['goal']}:"
+                             f" {'met' if grown['met'] else '**missed**'}" for name, grown in row["growth_mib"].items())
+        lines.append(f"| {row['name']}, {row['seconds']:.0f} s | {counts} | {growth} |")
+    return lines
+
+
 def results(name):
     return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
 
@@ -182,7 +204,7 @@ def selection_figures():
     return lines
 
 
-TABLES = {"decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative}
+TABLES = {"busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
            "selection": selection_figures}
 

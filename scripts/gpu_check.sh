@@ -13,9 +13,9 @@
 #   PART     tests (with the examples), random (2,500 random problems of decode attention against
 #            float64), published (published kernels against float64, on a device of 10.x),
 #            benchmarks, sanitizer, peers, corpus, tune (a new table of measurements); default: all
-#            eight; or one of a group alone: compile, load, bundle, launch, decode, step, table;
-#            launch_peers, attention_table, speculative, first_kernel,
-#            raw_path
+#            eight; or one of a group alone: compile, load, bundle, launch, threads, busy, soak,
+#            prepare, decode, step, table; launch_peers, python_first, attention_table, speculative,
+#            first_kernel, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
 # line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
@@ -33,8 +33,8 @@ usage() {
   exit 2
 }
 
-verbs=(compile table load bundle launch decode step)
-peers=(launch_peers attention_table speculative first_kernel raw_path)
+verbs=(compile table load bundle launch threads busy soak prepare decode step)
+peers=(launch_peers python_first attention_table speculative first_kernel raw_path)
 commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
@@ -48,7 +48,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | speculative | first_kernel | raw_path)
+    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | speculative | first_kernel | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
@@ -206,6 +206,15 @@ run_benchmark() { # VERB
     rounds=(--rounds 21)
     if nvcc=$(command -v nvcc); then more=(--nvcc "$nvcc"); fi
   fi
+  case $1 in
+    threads) rounds=(--rounds 21) ;;
+    busy) rounds=(--rounds 3) ;; # each takes half a minute
+    prepare)
+      "$root/bench/serving_workload.sh" "$tree/cli/cubinet" "$results/serving.workload"
+      more=("$results/serving.workload")
+      if nvcc=$(command -v nvcc); then more+=(--nvcc "$nvcc"); fi
+      ;;
+  esac
   measure "$1" "$bench" "${nvrtc[@]}" "${commit[@]}" "${rounds[@]}" -o "$results/$1.json" "$1" "${more[@]}"
 }
 
@@ -338,6 +347,7 @@ for part in "${parts[@]}"; do
     published) run_published ;;
     sanitizer) run_sanitizer ;;
     launch_peers) peer launch_peers "cupy cuda triton torch" ;;
+    python_first) peer python_first "cubinet cupy triton torch" ;;
     attention_table)
       peer attention_table "torch" --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/decode.txt" \
         --sweep "$root/bench/sweeps/latent.txt"
