@@ -26,9 +26,9 @@ Result<Function> pick_function(const LoadedFunctions& functions, std::string_vie
 
 namespace {
 
-// Returns whether the process cache alone keeps the module: the module cache has one reference, each
-// of the functions another, and the first function two. REQUIRES: the slot's mutex is held, which
-// keeps readers from taking a reference.
+// Returns whether the process cache alone keeps the module: the module cache has one reference,
+// each of the functions another, and the first function two. REQUIRES: the slot's mutex is held,
+// which keeps readers from taking a reference.
 bool is_idle(const DeviceSlot& slot) {
   return !slot.functions.empty() &&
          slot.first.module().use_count() == static_cast<long>(slot.functions.size()) + 2;

@@ -33,7 +33,8 @@ Result<void> bench_launch(const Settings& settings, const LaunchOptions& options
 // Measures look-ups by 1, 2, 4 and 8 threads: of one kernel, of 200, and on a device for each
 // thread. Measures look-up and launch by 1, 4, 8 and 16 threads beside bare launches by as many.
 struct ThreadOptions {
-  // The library of the driver, such as the tests' stub, which launches nothing. Empty: libcuda.so.1.
+  // The library of the driver, such as the tests' stub, which launches nothing. Empty:
+  // libcuda.so.1.
   std::filesystem::path driver;
 };
 Result<void> bench_threads(const Settings& settings, const ThreadOptions& options, Report& report);
@@ -42,9 +43,9 @@ Result<void> bench_threads(const Settings& settings, const ThreadOptions& option
 // while it loads the kernel.
 Result<void> bench_busy(const Settings& settings, Report& report);
 
-// Launches 200 kernels from several threads with random release, reload and trim, and compares every
-// result; replays graphs of released kernels; loads and unloads a kernel many times. Reports the
-// memory of the process and the device.
+// Launches 200 kernels from several threads with random release, reload and trim, and compares
+// every result; replays graphs of released kernels; loads and unloads a kernel many times. Reports
+// the memory of the process and the device.
 struct SoakOptions {
   std::uint64_t launches = 10'000'000;
   std::uint64_t graphs = 2'000;

@@ -40,7 +40,8 @@ KernelSpec combine_spec(int head_dim);
 KernelSpec rms_norm_spec(int hidden_size);
 KernelSpec small_spec(const char* template_name, int variant);
 
-// Resolves `count` kernels of small_spec("bench_struct", …), compiles them on all cores and loads them.
+// Resolves `count` kernels of small_spec("bench_struct", …), compiles them on all cores and loads
+// them.
 Result<std::vector<std::shared_ptr<const Kernel>>> load_small_kernels(Runtime& runtime, int device,
                                                                       int count);
 

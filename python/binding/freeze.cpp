@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "classes.hpp"
+#include "conversions.hpp"
 #include "errors.hpp"
 #include "kernel.hpp"
 #include "runtime.hpp"
 #include "text.hpp"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 #include <vector>
 
 namespace cubinet_python {

@@ -45,8 +45,8 @@ struct NeededKernel {
 constexpr std::size_t kPlannedAtOnce = 1024;
 
 // Loads the kernels of all entries on several threads and collects the entries' errors. The entries
-// are planned first, so that each kernel is loaded once and no thread waits for another one's build.
-// An entry ends with its last kernel.
+// are planned first, so that each kernel is loaded once and no thread waits for another one's
+// build. An entry ends with its last kernel.
 class PrepareRun {
  public:
   PrepareRun(const Session& session, std::shared_ptr<const Device> device,
