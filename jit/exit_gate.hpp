@@ -8,8 +8,8 @@
 namespace cubinet {
 
 // A gate in front of a library with static objects, which are destroyed when the process exits,
-// also while threads are inside. The exit closes the gate: nobody enters any more, and the exit waits
-// for the threads inside for a bounded time. Must have static storage duration; thread-safe.
+// also while threads are inside. The exit closes the gate: nobody enters any more, and the exit
+// waits for the threads inside for a bounded time. Must have static storage duration; thread-safe.
 class ExitGate {
  public:
   // A scope during which its thread counts as inside. Must end on its thread.
