@@ -161,6 +161,7 @@ constexpr Option kOptions[] = {
     {"driver_library", keep<&SessionOptions::driver_library>},
     {"module_limit", set_module_limit},
     {"module_limit_excess", set_module_limit_excess},
+    {"record_folder", keep<&SessionOptions::record_folder>},
 };
 
 Result<void> set_option(SessionOptions& options, std::string_view name, std::string value) {

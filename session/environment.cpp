@@ -91,6 +91,7 @@ Result<SessionOptions> session_options_from(const EnvironmentVariables& environm
   for_each_folder(environment.find("CUBINET_SITE_HOMES").value_or(""),
                   [&](std::string folder) { options.site_homes.push_back(std::move(folder)); });
   options.builtin_bundle = environment.find("CUBINET_BUILTIN_BUNDLE").value_or("");
+  options.record_folder = environment.find("CUBINET_RECORD").value_or("");
   const auto runtime_folder = environment.find("XDG_RUNTIME_DIR");
   if (runtime_folder && runtime_folder->front() == '/') options.index_folder = *runtime_folder + "/cubinet";
   const auto cuda_home = environment.find("CUDA_HOME"), cuda_path = environment.find("CUDA_PATH");
@@ -105,6 +106,14 @@ Result<SessionOptions> session_options_from(const EnvironmentVariables& environm
   options.access.s3 = s3_from(environment, user_home);
   options.access.docker = docker_from(environment, user_home);
   return options;
+}
+
+std::string record_variable(const std::string& folder) {
+  return "CUBINET_RECORD=" + folder;
+}
+
+std::string triton_cache_variable(const std::string& folder) {
+  return "CUBINET_TRITON_CACHE=" + folder;
 }
 
 }  // namespace cubinet

@@ -19,7 +19,7 @@ Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, load_catalog(*posix_file_system(), options.template_files));
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
   auto home = opened.home;
-  auto recorder = std::make_shared<WorkloadRecorder>(options.log);
+  auto recorder = std::make_shared<WorkloadRecorder>(options.log, options.record_folder);
   SessionOptions observed = options;
   observed.observer = [recorder, observer = options.observer](const KernelEvent& event) {
     recorder->note(event);
@@ -28,8 +28,13 @@ Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   CUBINET_TRY_ASSIGN(auto runtime, make_runtime(observed, std::move(opened), std::move(catalog)));
   std::shared_ptr<Session> session(
       new Session(std::move(options), std::move(home), std::move(runtime), std::move(recorder)));
-  if (session->options_.record) CUBINET_TRY(session->start_recording());
+  if (session->options_.record || !session->options_.record_folder.empty())
+    CUBINET_TRY(session->start_recording());
   return session;
+}
+
+Session::~Session() {
+  recorder_->append_counters(runtime_->counters());
 }
 
 Result<std::shared_ptr<const Device>> Session::device(int ordinal) const {

@@ -77,6 +77,9 @@ class Configuration:
     """The most bytes of loaded modules on a device. None: no limit."""
     module_limit_excess: str | None = None
     """"error" or "warning": what a load beyond the limit gives. None: "error"."""
+    record_folder: PathLike | None = None
+    """The folder of a file to which the workload is appended while it is recorded. None:
+    CUBINET_RECORD, or no file."""
     environment: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
     """The variables that are read. None: those of the process."""
 
@@ -156,6 +159,7 @@ def lines_of(configuration: Configuration) -> tuple[list[bytes], list[tuple[str,
     if configuration.module_limit is not None:
         add("module_limit", str(configuration.module_limit))
     add("module_limit_excess", configuration.module_limit_excess)
+    add("record_folder", configuration.record_folder)
     return variables_of(environment), options
 
 

@@ -11,7 +11,6 @@
 namespace cubinet {
 namespace {
 
-constexpr std::int64_t kWorkloadVersion = 1;
 constexpr std::size_t kRejectedLinesKept = 100;
 constexpr const char* kWorkloadRemedy = "record it again, or merge the workloads that it was made from";
 
@@ -122,8 +121,7 @@ Result<Workload> Workload::read(const std::string& path) {
 }
 
 std::string Workload::to_text() const {
-  std::string text =
-      line_text({{"cubinet_workload", kWorkloadVersion}, {"lines", recordings_.size() + size()}}) + "\n";
+  std::string text = first_line_text(recordings_.size() + size()) + "\n";
   for (const auto& [id, counters] : recordings_)
     text += line_text(recording_json(id, counters)) + "\n";
   for (const WorkloadEntry& entry : entries())

@@ -254,6 +254,10 @@ Result<std::pair<std::string, WorkloadRecording>> recording_of(const JsonValue& 
   return recording;
 }
 
+std::string first_line_text(std::uint64_t lines) {
+  return line_text({{"cubinet_workload", kWorkloadVersion}, {"lines", lines}});
+}
+
 std::string line_text(const json& line) {
   return line.dump(-1, ' ', false, json::error_handler_t::replace);
 }

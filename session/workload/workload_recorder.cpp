@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/bytes.hpp>
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/session/workload_json.hpp>
 #include <cubinet/session/workload_recorder.hpp>
 
 #include <array>
@@ -42,13 +44,17 @@ WorkloadRecorder::Binding::~Binding() {
 }
 
 Result<void> WorkloadRecorder::start(const Runtime::Counters& now) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (active()) return {};
+  Result<void> begun;
   if (id_.empty()) {
     CUBINET_TRY_ASSIGN(id_, new_recording_id());
+    begun = append(first_line_text(0));
   }
   started_ = recording_counters(now);
   active_.store(true, std::memory_order_relaxed);
+  lock.unlock();
+  warn_unless(begun);
   return {};
 }
 
@@ -80,8 +86,33 @@ void WorkloadRecorder::add(WorkloadEntry entry) {
     return;
   }
   entry.first_use = next_;
+  const auto appended = folder_.empty() ? Result<void>() : append(line_text(entry_json(entry)));
   workload_.add(std::move(entry));
   next_ = workload_.size();
+  lock.unlock();
+  warn_unless(appended);
+}
+
+Result<void> WorkloadRecorder::append(const std::string& line) {
+  if (folder_.empty() || !is_file_usable_) return {};
+  const std::string text = line + "\n";
+  auto appended = posix_file_system()->append(folder_ + "/" + id_ + ".workload", as_bytes(text));
+  is_file_usable_ = appended.has_value();
+  return appended;
+}
+
+// The sink may read the recording, so it is called without the lock.
+void WorkloadRecorder::warn_unless(const Result<void>& appended) const {
+  if (!appended)
+    log(log_, LogLevel::warning, "the workload is recorded in memory only: " + appended.error().to_line());
+}
+
+void WorkloadRecorder::append_counters(const Runtime::Counters& now) {
+  std::unique_lock lock(mutex_);
+  if (id_.empty()) return;
+  const auto appended = append(line_text(recording_json(id_, counters_at(now))));
+  lock.unlock();
+  warn_unless(appended);
 }
 
 WorkloadRecording WorkloadRecorder::counters_at(const Runtime::Counters& now) const {

@@ -35,6 +35,7 @@ TEST_CASE("each option reaches the options of the session, and lists keep their 
       {"driver_library", "/libcuda.so"},
       {"module_limit", "1000000"},
       {"module_limit_excess", "warning"},
+      {"record_folder", "/recordings"},
   };
   for (const auto& [name, value] : options)
     set(config, name, value);
@@ -63,6 +64,7 @@ TEST_CASE("each option reaches the options of the session, and lists keep their 
   CHECK(set_options.driver_library == "/libcuda.so");
   CHECK(set_options.module_limit.bytes == 1000000);
   CHECK(set_options.module_limit.excess == ModuleLimit::Excess::warning);
+  CHECK(set_options.record_folder == "/recordings");
 }
 
 TEST_CASE("a home that is set is required, and one of the environment is not") {

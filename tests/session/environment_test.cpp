@@ -65,6 +65,12 @@ TEST_CASE("a variable forbids compiling, and a value that it does not take is an
   CHECK(wrong.error().message == "`CUBINET_COMPILE` has the value 'Never'");
 }
 
+TEST_CASE("the folder to record into comes from its variable, and is given to another process by it") {
+  CHECK(options_of({record_variable("/r")}).record_folder == "/r");
+  CHECK(options_of({}).record_folder.empty());
+  CHECK(triton_cache_variable("/t") == "CUBINET_TRITON_CACHE=/t");
+}
+
 TEST_CASE("a home that the environment names is not required") {
   CHECK_FALSE(options_of({"CUBINET_HOME=/a"}).home_required);
 }

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 using namespace cubinet;
 using test::ok;
 
@@ -39,6 +41,18 @@ TEST_CASE("a session keeps the options that it was opened with and reads its tem
   CHECK(session->runtime().templates().find("scale"));
   options.template_files = {(folder / "absent.cu").string()};
   CHECK_FALSE(Session::open(options));
+}
+
+TEST_CASE("a session with a folder to record into leaves a workload there when it ends") {
+  const test::TempDir folder;
+  SessionOptions options;
+  options.record_folder = folder.path().string();
+  ok(Session::open(options)).reset();
+  const auto file = std::filesystem::directory_iterator(folder.path());
+  const Workload recorded = ok(Workload::read(file->path().string()));
+  CHECK(recorded.empty());
+  REQUIRE(recorded.recordings().size() == 1);
+  CHECK(recorded.recordings().begin()->first + ".workload" == file->path().filename().string());
 }
 
 TEST_CASE("a plan that nothing can compile is the one that needs no compilation, if there is one") {

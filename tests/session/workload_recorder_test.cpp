@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/ok.hpp"
+#include "support/temp_dir.hpp"
 
 #include <cubinet/session/workload_recorder.hpp>
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <thread>
 #include <vector>
 
 using namespace cubinet;
 using test::ok;
+using test::TempDir;
 
 namespace {
 
@@ -74,7 +77,7 @@ TEST_CASE("the counters of a recording are those of the periods in which it was 
 
 TEST_CASE("a full recording is logged once, and a reader takes all of it") {
   int warnings = 0;
-  WorkloadRecorder recorder([&](LogLevel, std::string_view) { ++warnings; }, 10);
+  WorkloadRecorder recorder([&](LogLevel, std::string_view) { ++warnings; }, {}, 10);
   ok(recorder.start({}));
   for (int i = 0; i < 15; ++i)
     recorder.note(load_of(i));
@@ -105,4 +108,43 @@ TEST_CASE("threads note kernels while another reads the recording") {
   REQUIRE(entries.size() == 85);
   for (std::size_t i = 0; i < entries.size(); ++i)
     CHECK(entries[i].first_use == i);
+}
+
+TEST_CASE("a recorder appends each entry to a file at once, and its counters at the end") {
+  const TempDir temp;
+  WorkloadRecorder recorder({}, temp.path().string());
+  ok(recorder.start({}));
+  const auto file = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(temp.path()))
+      return ok(Workload::read(entry.path().string()));
+    return Workload();
+  };
+  CHECK(file().empty());
+  recorder.note(load_of(1));
+  recorder.note(load_of(2));
+  CHECK(file().size() == 2);
+  CHECK(file().entries()[1].to_string() == "k(number=2)");
+  CHECK(file().recordings().empty());
+  recorder.append_counters({});
+  CHECK(file().to_text() == recorder.recorded({}).to_text());
+  CHECK(file().rejected().empty());
+}
+
+TEST_CASE("a file that cannot be written is one warning, and the recording goes on in memory") {
+  int warnings = 0;
+  WorkloadRecorder recorder([&](LogLevel, std::string_view) { ++warnings; }, "/none");
+  ok(recorder.start({}));
+  recorder.note(load_of(1));
+  recorder.note(load_of(2));
+  recorder.append_counters({});
+  CHECK(warnings == 1);
+  CHECK(recorder.recorded({}).size() == 2);
+}
+
+TEST_CASE("a recorder that never started writes no file") {
+  const TempDir temp;
+  WorkloadRecorder recorder({}, temp.path().string());
+  recorder.note(load_of(1));
+  recorder.append_counters({});
+  CHECK(std::filesystem::is_empty(temp.path()));
 }

@@ -174,6 +174,8 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   driver_library       path of the CUDA driver; default: libcuda.so.1
  *   module_limit         the most bytes of loaded modules on a device; default: no limit
  *   module_limit_excess  "error" (default) or "warning": what a load beyond the limit gives
+ *   record_folder        folder of a file to which what is recorded is appended, so that a
+ *                        process that is killed leaves it; recording begins with the runtime
  *
  * Returns CUBINET_INVALID_ARGUMENT for an unknown name or a wrong value. Does not open
  * anything. */

@@ -25,6 +25,10 @@ class Session {
   // Home::open, Bundle::open, open_server, open_cache and find_trust_policy, and invalid_argument
   // for options that contradict each other.
   static Result<std::shared_ptr<Session>> open(SessionOptions options);
+  // Appends the counters of the recording to its file, if SessionOptions::record_folder names one.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   const SessionOptions& options() const { return options_; }
   Runtime& runtime() const { return *runtime_; }

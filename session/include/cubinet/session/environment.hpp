@@ -51,6 +51,7 @@ Result<CompilePolicy> parse_compile_policy(std::string_view name, std::string_vi
 //                              a relative XDG_CACHE_HOME is ignored
 //   CUBINET_SITE_HOMES         read-only homes, separated by ':'
 //   CUBINET_COMPILE            "on_miss" or "never"
+//   CUBINET_RECORD             the folder in which the Session records its workload
 //   XDG_RUNTIME_DIR            its folder `cubinet` has the index of a home on a network file
 //                              system
 //   CUDA_HOME, CUDA_PATH       toolkits that are searched for NVRTC first
@@ -60,5 +61,11 @@ Result<CompilePolicy> parse_compile_policy(std::string_view name, std::string_vi
 //                              them
 //   DOCKER_CONFIG, HOME, PATH  registry credentials and their helpers, as docker finds them
 Result<SessionOptions> session_options_from(const EnvironmentVariables& environment);
+
+// Return NAME=value for the environment of another process: of the variable for
+// SessionOptions::record_folder, and of the one that tells the Python package's cache manager which
+// folder of Triton was filled.
+std::string record_variable(const std::string& folder);
+std::string triton_cache_variable(const std::string& folder);
 
 }  // namespace cubinet

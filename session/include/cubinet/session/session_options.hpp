@@ -68,6 +68,11 @@ struct SessionOptions {
   LogSink log = {};                                  // may be called from any thread
   Callback<void(const KernelEvent&)> observer = {};  // RuntimeOptions::observer
   bool record = false;                               // if true, Session::start_recording() is called
+  // The folder of a file to which the Session appends what it records, line by line, so that a
+  // process that is killed leaves its recording, too. Such a file is a workload of a name of its
+  // own. Session::start_recording() is called. A file that cannot be written is a warning. Empty:
+  // none.
+  std::string record_folder = {};
 };
 
 }  // namespace cubinet

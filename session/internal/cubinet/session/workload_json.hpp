@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 
 namespace cubinet {
@@ -21,6 +22,11 @@ Result<WorkloadEntry> entry_of(const JsonValue& line);
 
 nlohmann::json recording_json(const std::string& id, const WorkloadRecording& counters);
 Result<std::pair<std::string, WorkloadRecording>> recording_of(const JsonValue& line);
+
+// The newest version of workloads, which is written.
+inline constexpr std::int64_t kWorkloadVersion = 1;
+// Returns the text of the first line. `lines` follow it; 0 if lines are still appended.
+std::string first_line_text(std::uint64_t lines);
 
 // Returns the text of a line, without the newline.
 std::string line_text(const nlohmann::json& line);

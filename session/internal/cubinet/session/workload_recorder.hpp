@@ -15,9 +15,11 @@ namespace cubinet {
 // reaches it.
 class WorkloadRecorder {
  public:
-  // Keeps at most `most_lines` of the workload.
-  explicit WorkloadRecorder(LogSink log, std::size_t most_lines = kMaximumWorkloadLines)
-      : log_(std::move(log)), most_lines_(most_lines) {}
+  // Keeps at most `most_lines` of the workload. If `folder` is not empty, each entry is also
+  // appended to a file in it, which has the recording's identifier as its name.
+  explicit WorkloadRecorder(LogSink log, std::string folder = {},
+                            std::size_t most_lines = kMaximumWorkloadLines)
+      : log_(std::move(log)), folder_(std::move(folder)), most_lines_(most_lines) {}
 
   // Begins or continues the recording. `now` are the Runtime's counters.
   Result<void> start(const Runtime::Counters& now);
@@ -28,6 +30,8 @@ class WorkloadRecorder {
   void note(const KernelEvent& event);
   void note(const WorkloadAttention& attention, const DeviceProperties& device);
   Workload recorded(const Runtime::Counters& now) const;
+  // Appends the counters of the recording to its file. Does nothing without a file.
+  void append_counters(const Runtime::Counters& now);
 
   // Marks the calling thread as binding attention. The kernels of a plan belong to the device, so
   // the problem is noted instead of them.
@@ -41,9 +45,13 @@ class WorkloadRecorder {
 
  private:
   void add(WorkloadEntry entry);
+  // Appends a line to the file. Returns the error of the first failure; later lines are left out.
+  Result<void> append(const std::string& line);
+  void warn_unless(const Result<void>& appended) const;
   WorkloadRecording counters_at(const Runtime::Counters& now) const;
 
   LogSink log_;
+  const std::string folder_;
   std::size_t most_lines_;
   std::atomic<bool> active_{false};
   mutable std::mutex mutex_;
@@ -51,6 +59,7 @@ class WorkloadRecorder {
   Workload workload_;
   std::uint64_t next_ = 0;  // the position of the next entry in the order of first use
   bool full_logged_ = false;
+  bool is_file_usable_ = true;
   WorkloadRecording stopped_;  // the sum of the periods that have ended
   WorkloadRecording started_;  // the counters at start()
 };
