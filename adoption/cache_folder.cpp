@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_folder.hpp"
 
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
@@ -130,6 +131,21 @@ Result<Bytes> CacheFolder::read(const std::string& name, std::uint64_t limit) co
   // The file shrank after it was opened: another process is writing it.
   if (done != content.size()) return error("read", name, EBUSY);
   return content;
+}
+
+std::int64_t CacheFolder::last_change(const std::string& name) const {
+  struct stat status {};
+  if (::fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  std::int64_t latest = nanoseconds(status.st_ctim);
+  if (!S_ISDIR(status.st_mode)) return latest;
+  const auto inner = folder(name);
+  const auto names = inner ? inner->list() : Result<std::vector<std::string>>(inner.error());
+  if (!names) return latest;
+  for (const std::string& file : *names) {
+    if (::fstatat(inner->descriptor_, file.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+      latest = std::max(latest, nanoseconds(status.st_ctim));
+  }
+  return latest;
 }
 
 Result<void> CacheFolder::write(const std::string& name, ByteView content) const {

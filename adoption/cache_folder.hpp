@@ -31,6 +31,9 @@ class CacheFolder {
   // Reads a file. Returns not_found if there is none, invalid_argument if it is not a regular file
   // or exceeds the limit.
   Result<Bytes> read(const std::string& name, std::uint64_t limit) const;
+  // Returns when a file, or a folder and the files in it, last changed, in nanoseconds since the
+  // epoch (ctime, which no user can set). Returns 0 if there is none.
+  std::int64_t last_change(const std::string& name) const;
   // Creates a read-only file and syncs it to the disk.
   Result<void> write(const std::string& name, ByteView content) const;
   // Moves a subfolder, or a file, to a name in `to`. Returns false and moves nothing if the name is

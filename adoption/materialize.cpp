@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache_folder.hpp"
-#include "cache_tool.hpp"
+#include "cache_entries.hpp"
 
 #include <cubinet/adoption/adoption.hpp>
 #include <cubinet/base/text.hpp>
 
 #include <atomic>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <unistd.h>
 
 namespace cubinet {
 namespace {
-
-std::string parameter_text(const KernelSpec& spec, std::string_view parameter) {
-  const auto found = spec.parameters.find(parameter);
-  const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
-  return text == nullptr ? std::string() : *text;
-}
 
 constexpr std::string_view kStaging = ".cubinet.";
 
@@ -98,7 +92,8 @@ class CacheWriter {
 std::string why_not_wanted(const CacheTool& tool, const MaterializeRequest& request, const KernelSpec& spec,
                            const CubinRecord& record) {
   const std::string version = parameter_text(spec, "version");
-  if (version != request.version) return "it was made by version " + printable(version);
+  if (!request.version.empty() && version != request.version)
+    return "it was made by version " + printable(version);
   if (spec.parameters.contains("host")) return {};
   if (tool.own_device_only && record.target.capability() != request.device) {
     return "it is for " + record.target_name() + ", and " + std::string(tool.name) +
@@ -120,7 +115,7 @@ Result<std::vector<CacheFile>> files_of(Store& store, const CacheTool& tool,
   CUBINET_TRY_ASSIGN(std::vector<CacheFile> files, decode_cache_entry(*cubin->image));
   CUBINET_TRY_ASSIGN(const EntryFacts facts, tool.read(entry, files));
   if (facts.target != record->target || facts.host_code != spec.parameters.contains("host") ||
-      (!facts.version.empty() && facts.version != request.version))
+      (!facts.version.empty() && facts.version != parameter_text(spec, "version")))
     return not_taken("it is not what it is listed as");
   if (facts.host_code && !request.host_code)
     return not_taken("it runs on the host, and nobody who is trusted has signed it");
@@ -129,16 +124,21 @@ Result<std::vector<CacheFile>> files_of(Store& store, const CacheTool& tool,
 
 }  // namespace
 
+bool has_trusted_signatures(const Bundle& bundle) {
+  return bundle.policy() && bundle.policy()->threshold > 0 &&
+         bundle.signers().size() >= bundle.policy()->threshold;
+}
+
 Result<MaterializeReport> materialize_cache(Store& store, const MaterializeRequest& request) {
   CUBINET_TRY_ASSIGN(const CacheTool* tool, find_cache_tool(request.tool));
   CUBINET_TRY_ASSIGN(const CubinRecords records, store.list());
-  CUBINET_TRY_ASSIGN(const CacheWriter writer, CacheWriter::open(*tool, request.folder));
+  std::optional<CacheWriter> writer;
   MaterializeReport report;
   std::set<std::string> done;
   for (const auto& record : records) {
-    if (record->kind != ImageKind::cache_entry) continue;
-    CUBINET_TRY_ASSIGN(const KernelSpec spec, decode_kernel(record->identity.kernel_encoding()));
-    if (spec.maker != KernelMaker::tool || spec.name != tool->name) continue;
+    CUBINET_TRY_ASSIGN(const std::optional<KernelSpec> entry_spec, entry_of(*record, tool->name));
+    if (!entry_spec) continue;
+    const KernelSpec& spec = *entry_spec;
     const std::string entry = parameter_text(spec, "entry");
     if (done.contains(entry)) continue;
     if (std::string reason = why_not_wanted(*tool, request, spec, *record); !reason.empty()) {
@@ -150,12 +150,16 @@ Result<MaterializeReport> materialize_cache(Store& store, const MaterializeReque
       report.left_out.push_back({entry, files.error().message});
       continue;
     }
-    CUBINET_TRY_ASSIGN(const auto outcome, writer.put(entry, *std::move(files)));
+    if (!writer) {
+      CUBINET_TRY_ASSIGN(CacheWriter opened, CacheWriter::open(*tool, request.folder));
+      writer.emplace(std::move(opened));
+    }
+    CUBINET_TRY_ASSIGN(const auto outcome, writer->put(entry, *std::move(files)));
     done.insert(entry);
     if (outcome == CacheWriter::Outcome::written) {
       report.written.push_back(entry);
     } else if (outcome == CacheWriter::Outcome::present) {
-      ++report.present;
+      report.present.push_back(entry);
     } else {
       report.left_out.push_back({entry, "another entry exists there: remove it, or name another folder"});
     }

@@ -69,12 +69,6 @@ Result<ComputeCapability> device_of(const Context& context, const std::string& t
                "say for which: --device " + first.to_string()};
 }
 
-// Returns whether enough trusted keys for the policy's threshold have signed the bundle.
-bool is_signed(const Bundle& bundle) {
-  return bundle.policy() && bundle.policy()->threshold > 0 &&
-         bundle.signers().size() >= bundle.policy()->threshold;
-}
-
 Result<ExitStatus> materialize(const Context& context, const MaterializeOptions& options) {
   CUBINET_TRY(check_cache_tool(options.request.tool));
   MaterializeRequest request = options.request;
@@ -84,21 +78,22 @@ Result<ExitStatus> materialize(const Context& context, const MaterializeOptions&
     CUBINET_TRY_ASSIGN(store, context.open_registry(HomeOptions::Access::read_only));
   } else {
     CUBINET_TRY_ASSIGN(const auto bundle, context.open_bundle(options.bundle));
-    request.host_code = is_signed(*bundle);
+    request.host_code = has_trusted_signatures(*bundle);
     store = bundle;
   }
   CUBINET_TRY_ASSIGN(const MaterializeReport report, materialize_cache(*store, request));
   nlohmann::json left_out = describe_left_out(context, report.left_out);
   context.console().text(fmt::format("{}: {} written for {}, {} there already, {} left out",
                                      printable(request.folder), plural(report.written.size(), "entry"),
-                                     request.device.to_string(), report.present, report.left_out.size()));
+                                     request.device.to_string(), report.present.size(),
+                                     report.left_out.size()));
   context.console().document({{"folder", request.folder},
                               {"tool", request.tool},
                               {"device", request.device.to_string()},
                               {"written", report.written},
-                              {"present", report.present},
+                              {"present", report.present.size()},
                               {"left_out", std::move(left_out)}});
-  return report.written.empty() && report.present == 0 ? ExitStatus::negative : ExitStatus::done;
+  return report.written.empty() && report.present.empty() ? ExitStatus::negative : ExitStatus::done;
 }
 
 }  // namespace
@@ -129,7 +124,8 @@ void add_materialize(CLI::App& root, Action& chosen) {
   verb->add_option("FOLDER", options->request.folder, "Where the tool looks; made where it is missing")
       ->required()
       ->type_name("");
-  add_text(*verb, "--tool-version", options->request.version, "V", "The tool's version here")->required();
+  add_text(*verb, "--tool-version", options->request.version, "V",
+           "Only what this version made (default: what any version made)");
   add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0 (default: this machine's)");
   add_text(*verb, "--bundle", options->bundle, "FILE",
            "From this bundle instead of the home; where a policy's keys have signed it, host code too");

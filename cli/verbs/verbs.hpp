@@ -52,6 +52,7 @@ void add_report(CLI::App& root, Action& chosen);
 void add_run(CLI::App& root, Action& chosen);
 void add_run_merge(CLI::App& run, Action& chosen);
 void add_select(CLI::App& root, Action& chosen);
+void add_serve_warm(CLI::App& root, Action& chosen);
 void add_tune(CLI::App& root, Action& chosen);
 
 // Makes parsing `verb` choose `perform(context, *options)`.

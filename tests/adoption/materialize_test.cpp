@@ -126,12 +126,12 @@ TEST_CASE("another version of the tool gets nothing, and a device what it would 
 TEST_CASE("what lies there already is left as it is, and named unless it is the same") {
   const Adopted adopted;
   adopted.put("triton", "3.9.0");
-  CHECK(adopted.put("triton", "3.9.0").present == 1);
+  CHECK(adopted.put("triton", "3.9.0").present.size() == 1);
   const fs::path file = adopted.out / test::kTritonHopper / "scale.cubin";
   fs::permissions(file, fs::perms::owner_all);
   test::write_file(file, "the tool's own");
   const MaterializeReport report = adopted.put("triton", "3.9.0");
-  CHECK(report.present == 0);
+  CHECK(report.present.empty());
   CHECK(report.written.empty());
   CHECK(report.left_out.size() == 2);
   CHECK(test::read_file(file) == "the tool's own");
@@ -140,7 +140,7 @@ TEST_CASE("what lies there already is left as it is, and named unless it is the 
   fs::create_directory(adopted.out / test::kTritonHopper);
   CHECK(adopted.put("triton", "3.9.0").written.size() == 1);
   adopted.put("cuda.core", "1.2.2");
-  CHECK(adopted.put("cuda.core", "1.2.2").present == 1);
+  CHECK(adopted.put("cuda.core", "1.2.2").present.size() == 1);
 }
 
 TEST_CASE("what a writer that was killed left goes after an hour") {

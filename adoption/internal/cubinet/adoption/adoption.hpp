@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/spec/sm_target.hpp>
 
@@ -36,11 +37,16 @@ Result<AdoptionReport> adopt_cache(WritableStore& store, const std::string& fold
 // Returns invalid_argument, with the known tools, for a name that is none of them.
 Result<void> check_cache_tool(std::string_view name);
 
+// Returns whether enough trusted keys for the threshold of the bundle's policy have signed it. Only
+// then may its host code be materialised.
+bool has_trusted_signatures(const Bundle& bundle);
+
 struct MaterializeRequest {
   std::string tool;     // "triton", "deepjit", "cuda.core"
-  std::string version;  // version of the tool that will read the entries
+  std::string version;  // of the tool that will read the entries; empty: entries of every version
   ComputeCapability device;
-  std::string folder;  // The folder that the tool reads. Created if it is missing.
+  // The folder that the tool reads. Created if it is missing and there is an entry for it.
+  std::string folder;
   // If true, host code is written too. The policy of the store must then have required trusted
   // signatures.
   bool host_code = false;
@@ -48,7 +54,7 @@ struct MaterializeRequest {
 
 struct MaterializeReport {
   std::vector<std::string> written;  // entries
-  std::uint64_t present = 0;         // entries that existed already, byte for byte
+  std::vector<std::string> present;  // entries that existed already, byte for byte
   std::vector<LeftOut> left_out;     // entries of this tool
 };
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "server_arguments.hpp"
+#include "verbs.hpp"
+
+#include <cubinet/serving/serve_warm.hpp>
+
+namespace cubinet::cli {
+namespace {
+
+struct ServeWarmArguments {
+  std::vector<std::string> command;
+  Places places;
+  std::vector<std::string> caches;  // TOOL=DIR
+  std::string device;
+  std::string workload;
+};
+
+Result<ExitStatus> serve(const Context& context, const ServeWarmArguments& arguments) {
+  ServeWarmOptions options;
+  CUBINET_TRY_ASSIGN(options.session, context.session_options(arguments.places));
+  options.environment = context.environment();
+  options.command = arguments.command;
+  options.workload = arguments.workload;
+  for (const std::string& cache : arguments.caches) {
+    CUBINET_TRY_ASSIGN(options.caches.emplace_back(), ToolCache::parse(cache));
+  }
+  if (!arguments.device.empty()) {
+    CUBINET_TRY_ASSIGN(options.device, ComputeCapability::parse_known(arguments.device));
+  }
+  // The report goes to stderr, because stdout is the command's.
+  options.report = [&console = context.console()](const ServeWarmReport& report) {
+    if (!console.json()) return console.note("cubinet: " + to_text(report));
+    if (report.ended) console.note(to_json(report));
+  };
+  CUBINET_TRY_ASSIGN(const int status, serve_warm(options));
+  return static_cast<ExitStatus>(status);
+}
+
+}  // namespace
+
+void add_serve_warm(CLI::App& root, Action& chosen) {
+  CLI::App* verb = root.add_subcommand(
+      "serve-warm",
+      "Run a command with warm caches of Triton, DeepJIT and cuda.core; its status is returned");
+  auto options = std::make_shared<ServeWarmArguments>();
+  verb->add_option("COMMAND", options->command, "The program, and its arguments, after --")
+      ->required()
+      ->type_name("");
+  add_places(*verb, options->places);
+  add_list(*verb, "--cache", options->caches, "TOOL=DIR",
+           "The folder of triton, deepjit or cuda.core (default: as their variables say); may be repeated");
+  add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0 (default: this machine's)");
+  add_text(*verb, "--workload", options->workload, "FILE",
+           "Record what the command requests of cubinet, and merge it into this workload");
+  verb->footer(R"(Examples:
+  cubinet serve-warm --bundle oci://registry.example/kernels:stable -- vllm serve MODEL
+  cubinet serve-warm --cache triton=/srv/triton --workload rank0.workload -- python3 server.py)");
+  choose<ServeWarmArguments>(*verb, chosen, options, serve);
+}
+
+}  // namespace cubinet::cli

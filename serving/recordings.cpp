@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recordings.hpp"
+
+#include <cubinet/base/absolute_path.hpp>
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/base/text.hpp>
+#include <cubinet/session/workload.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+namespace cubinet {
+namespace {
+
+constexpr std::chrono::seconds kLockLimit{5};
+
+Result<std::unique_ptr<FileLock>> lock_workload(FileSystem& files, const std::string& workload) {
+  const auto end = std::chrono::steady_clock::now() + kLockLimit;
+  for (;;) {
+    CUBINET_TRY_ASSIGN(auto lock, files.lock(workload + ".lock"));
+    if (lock != nullptr) return lock;
+    if (std::chrono::steady_clock::now() >= end)
+      return Error{ErrorCode::busy, "another process merges into '" + printable(workload) + "'",
+                   "record into another file"};
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+// Returns the union of the recordings in a folder. The last line of a recording may be torn.
+Result<Workload> read_recordings(FileSystem& files, const std::string& folder, const LogSink& sink) {
+  CUBINET_TRY_ASSIGN(const Listing listing, files.list(folder));
+  Workload all;
+  for (const std::string& name : listing.names) {
+    const auto recorded = Workload::read(folder + "/" + name);
+    if (!recorded) {
+      log(sink, LogLevel::warning, "a recording is left out: " + recorded.error().to_line());
+      continue;
+    }
+    for (const Error& rejected : recorded->rejected())
+      log(sink, LogLevel::info, rejected.to_line());
+    for (const WorkloadEntry& entry : recorded->entries())
+      all.add(entry);
+    for (const auto& [id, counters] : recorded->recordings())
+      all.add(id, counters);
+  }
+  return all;
+}
+
+// Returns the workload in the file, if it exists and is intact.
+Result<std::optional<Workload>> read_target(const std::string& workload) {
+  auto read = Workload::read(workload);
+  if (!read && read.error().code == ErrorCode::not_found) return std::optional<Workload>();
+  if (!read) return read.error();
+  if (!read->rejected().empty()) return read->rejected().front();
+  return std::optional<Workload>(*std::move(read));
+}
+
+}  // namespace
+
+Result<Recordings> Recordings::open(const std::string& workload) {
+  CUBINET_TRY_ASSIGN(const std::filesystem::path path, absolute_path(workload));
+  std::string folder = path.string() + ".XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr)
+    return io_error("cannot make a folder beside '" + printable(path.string()) + "'", errno,
+                    "name a file in a folder that exists and can be written");
+  return Recordings(path.string(), std::move(folder));
+}
+
+Result<void> Recordings::merge(const LogSink& sink) const {
+  const auto files = posix_file_system();
+  CUBINET_TRY_ASSIGN(const Workload recorded, read_recordings(*files, folder_, sink));
+  CUBINET_TRY_ASSIGN(const auto lock, lock_workload(*files, workload_));
+  CUBINET_TRY_ASSIGN(std::optional<Workload> target, read_target(workload_));
+  Workload merged = target ? *target : Workload();
+  merged.merge(recorded);
+  if (!target || merged.to_text() != target->to_text()) CUBINET_TRY(merged.write(workload_));
+  CUBINET_TRY(files->remove(workload_ + ".lock"));
+  return {};
+}
+
+Result<void> Recordings::close(const LogSink& sink) const {
+  CUBINET_TRY(merge(sink));
+  return posix_file_system()->remove_tree(folder_);
+}
+
+}  // namespace cubinet

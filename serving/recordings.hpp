@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/log.hpp>
+#include <cubinet/base/result.hpp>
+
+#include <string>
+
+namespace cubinet {
+
+// The folder in which the Sessions of a command record (SessionOptions::record_folder), beside the
+// workload that they are merged into. Not thread-safe. Several of them, in several processes, may
+// merge into one workload.
+class Recordings {
+ public:
+  // Creates a folder of a new name beside `workload`, whose folder must exist.
+  static Result<Recordings> open(const std::string& workload);
+
+  const std::string& folder() const { return folder_; }
+  // Merges what was recorded so far into the workload. Creates a missing one. If the file is no
+  // workload or is damaged, it is kept and an error is returned. Returns busy if another process
+  // merges into it for more than 5 s.
+  Result<void> merge(const LogSink& log) const;
+  // Removes the folder, after a last merge.
+  Result<void> close(const LogSink& log) const;
+
+ private:
+  Recordings(std::string workload, std::string folder)
+      : workload_(std::move(workload)), folder_(std::move(folder)) {}
+
+  std::string workload_;  // absolute
+  std::string folder_;    // absolute
+};
+
+}  // namespace cubinet

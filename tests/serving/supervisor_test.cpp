@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/temp_dir.hpp"
+#include "support/text.hpp"
+
+#include <cubinet/serving/supervisor.hpp>
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempDir;
+using namespace std::chrono_literals;
+
+// Supervises a script of the shell, in a folder of its own.
+struct Shell {
+  TempDir temp;
+  std::string logged;
+  Supervision supervision;
+
+  explicit Shell(const std::string& script) {
+    supervision.command = {"sh", "-c", "cd " + temp.path().string() + "; " + script};
+    supervision.environment = {"PATH=/bin:/usr/bin"};
+    supervision.helper = [](HelperLink& link) { link.ready(); };
+    supervision.start_limit = 1min;
+    supervision.end_limit = 1min;
+    supervision.log = [this](LogLevel, std::string_view text) { logged += std::string(text) + "\n"; };
+  }
+  int run() const { return supervise(supervision); }
+  bool has(const char* file) const { return fs::exists(temp / file); }
+};
+
+void wait_for(const fs::path& file) {
+  while (!fs::exists(file))
+    ::usleep(1000);
+}
+
+TEST_CASE("the status is that of the command, or 128 plus its signal") {
+  CHECK(Shell("exit 0").run() == 0);
+  CHECK(Shell("exit 7").run() == 7);
+  CHECK(Shell("kill -KILL $$").run() == 137);
+  CHECK(Shell("kill -SEGV $$").run() == 139);
+}
+
+TEST_CASE("a command that cannot be run has the status of a shell") {
+  Shell shell("");
+  shell.supervision.command = {"no-such-program"};
+  CHECK(shell.run() == 127);
+  shell.supervision.command = {shell.temp.path().string()};
+  CHECK(shell.run() == 126);
+  CHECK(test::contains(shell.logged, "cannot run 'no-such-program'"));
+}
+
+TEST_CASE("the command starts when the helper lets it, and the helper learns of its end") {
+  Shell shell("test -e put && touch ran");
+  const fs::path folder = shell.temp.path();
+  shell.supervision.helper = [folder](HelperLink& link) {
+    test::write_file(folder / "put", "");
+    link.ready();
+    while (!link.ended_within(1h)) {
+    }
+    if (fs::exists(folder / "ran")) test::write_file(folder / "seen", "");
+  };
+  CHECK(shell.run() == 0);
+  CHECK(shell.has("seen"));
+  CHECK(shell.logged.empty());
+}
+
+TEST_CASE("whatever the helper does, the command runs and its status is kept") {
+  const std::vector<void (*)(HelperLink&)> helpers = {
+      [](HelperLink&) {},
+      [](HelperLink&) { ::_exit(3); },
+      [](HelperLink&) { ::raise(SIGKILL); },
+      [](HelperLink&) { throw std::runtime_error("broken"); },
+      [](HelperLink& link) {
+        link.ready();
+        link.ready();
+        ::raise(SIGKILL);
+      },
+      // These two never end by themselves.
+      [](HelperLink&) { ::pause(); },
+      [](HelperLink& link) {
+        link.ready();
+        ::pause();
+      },
+  };
+  for (const auto& helper : helpers) {
+    Shell shell("touch ran; exit 7");
+    shell.supervision.helper = helper;
+    shell.supervision.start_limit = 20ms;
+    shell.supervision.end_limit = 20ms;
+    CHECK(shell.run() == 7);
+    CHECK(shell.has("ran"));
+    CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // no child is left
+  }
+}
+
+TEST_CASE("a signal before the start prevents it") {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    Shell shell("touch ran");
+    shell.supervision.helper = [signal](HelperLink&) {
+      ::kill(::getppid(), signal);
+      ::pause();
+    };
+    CHECK(shell.run() == 128 + signal);
+    CHECK_FALSE(shell.has("ran"));
+  }
+}
+
+TEST_CASE("another signal before the start is passed on to the command") {
+  Shell shell("touch ran; exec sleep 60");
+  shell.supervision.helper = [](HelperLink& link) {
+    ::kill(::getppid(), SIGUSR1);
+    link.ready();
+  };
+  CHECK(shell.run() == 128 + SIGUSR1);
+}
+
+TEST_CASE("a signal after the end of the command ends the helper and keeps the status") {
+  Shell shell("exit 7");
+  shell.supervision.helper = [](HelperLink& link) {
+    link.ready();
+    while (!link.ended_within(1h)) {
+    }
+    ::kill(::getppid(), SIGTERM);
+    ::pause();
+  };
+  shell.supervision.end_limit = 1h;
+  CHECK(shell.run() == 7);
+  CHECK(test::contains(shell.logged, "signal"));
+}
+
+TEST_CASE("every signal of another process reaches the command" * doctest::test_suite("loop")) {
+  std::vector<int> signals = {SIGHUP, SIGINT,  SIGQUIT, SIGTERM,   SIGUSR1, SIGUSR2, SIGWINCH,
+                              SIGURG, SIGALRM, SIGABRT, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal)
+    signals.push_back(signal);
+  for (const int signal : signals) {
+    const std::string number = std::to_string(signal);
+    Shell shell("trap 'exit 42' " + number + "; touch ready; while :; do sleep 0.01; done");
+    const fs::path ready = shell.temp / "ready";
+    shell.supervision.helper = [signal, ready](HelperLink& link) {
+      link.ready();
+      wait_for(ready);
+      ::kill(::getppid(), signal);
+    };
+    CAPTURE(signal);
+    CHECK(shell.run() == 42);
+  }
+}
+
+TEST_CASE("a signal that the command sends to its group reaches it once") {
+  // The helper is in the group, too, and blocks signals.
+  Shell shell("trap 'echo x >> count' USR1; kill -USR1 $PPID; kill -USR1 $$; sleep 0; exit $(wc -l < count)");
+  CHECK(shell.run() == 1);
+}
+
+TEST_CASE("the mask of the caller is as before, and is that of the command") {
+  sigset_t usr2;
+  sigset_t before;
+  ::sigemptyset(&usr2);
+  ::sigaddset(&usr2, SIGUSR2);
+  ::pthread_sigmask(SIG_BLOCK, &usr2, &before);
+  // Bit 11 is SIGUSR2, which the caller blocks; no other is blocked. A shell would clear its mask.
+  Shell shell("");
+  shell.supervision.command = {"grep", "-q", "^SigBlk:.0*800$", "/proc/self/status"};
+  CHECK(shell.run() == 0);
+  sigset_t after;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int signal = 1; signal < NSIG; ++signal)
+    CHECK(::sigismember(&after, signal) == (signal == SIGUSR2 ? 1 : 0));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace cubinet
