@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +20,9 @@ def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["hf-kernel"]:
         return hf_kernel.main(words[1:])
+    # Python ignores SIGPIPE, and a command that is started would inherit that.
+    if "serve-warm" in words:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     # None: the standard output is closed.
     if sys.stdout is not None:
         sys.stdout.flush()

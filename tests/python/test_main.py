@@ -50,3 +50,10 @@ def test_the_command_runs_without_a_standard_output(run_python):
     ran = run_python("import sys; sys.stdout = None; " + MODULE, "bundle", "verify", "/nowhere.bundle")
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
+
+
+def test_a_served_command_has_the_signals_of_a_shell(run_python, tmp_path):
+    """Python ignores SIGPIPE itself."""
+    words = ["serve-warm", "--device", "9.0", "--home", str(tmp_path / "home"), "--"]
+    ran = run_python(MODULE, *words, "/bin/sh", "-c", "kill -PIPE $$; exit 3")
+    assert ran.returncode == 128 + 13, ran.stderr
