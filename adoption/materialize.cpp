@@ -92,7 +92,7 @@ class CacheWriter {
 std::string why_not_wanted(const CacheTool& tool, const MaterializeRequest& request, const KernelSpec& spec,
                            const CubinRecord& record) {
   const std::string version = parameter_text(spec, "version");
-  if (!request.version.empty() && version != request.version)
+  if (!request.version.empty() && version != request.version && version != kUnstatedVersion)
     return "it was made by version " + printable(version);
   if (spec.parameters.contains("host")) return {};
   if (tool.own_device_only && record.target.capability() != request.device) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cache_entries.hpp"
 #include "recorded_cache.hpp"
 #include "support/sampled.hpp"
 
@@ -121,6 +122,22 @@ TEST_CASE("another version of the tool gets nothing, and a device what it would 
   CHECK(materialize_cache(*adopted.home, {"tilelang", "1", kHopper, adopted.out.string(), false})
             .error()
             .code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("every version gets what no version is stated for, and without a version all is put") {
+  const Adopted adopted;
+  const std::string entry = "A" + std::string(test::kTritonHopper).substr(1);
+  const auto image = [&](const char* version) {
+    EntryFacts facts;
+    facts.target = known_targets().front();
+    facts.host_code = true;
+    return ok(image_of_entry(kTritonCache, entry, {test::cache_file("x.so", "ELF")}, facts, version));
+  };
+  ok(keep_entry(*adopted.home, image(kUnstatedVersion)));
+  CHECK(adopted.put("triton", "3.6.0", kHopper, true).written == std::vector<std::string>{entry});
+  CHECK(adopted.put("triton", "", kHopper, true).written ==
+        std::vector<std::string>{std::string(test::kTritonHopper)});
+  CHECK(adopted.put("triton", "", kHopper, true).present.size() == 2);
 }
 
 TEST_CASE("what lies there already is left as it is, and named unless it is the same") {

@@ -41,6 +41,10 @@ Result<void> check_cache_tool(std::string_view name);
 // then may its host code be materialised.
 bool has_trusted_signatures(const Bundle& bundle);
 
+// The version of entries of which nothing says which version of the tool made them. They are
+// materialised for every version: the tool's name of an entry covers its version.
+inline constexpr const char* kUnstatedVersion = "unstated";
+
 struct MaterializeRequest {
   std::string tool;     // "triton", "deepjit", "cuda.core"
   std::string version;  // of the tool that will read the entries; empty: entries of every version

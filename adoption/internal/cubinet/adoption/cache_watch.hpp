@@ -23,10 +23,6 @@ struct ToolCache {
   friend bool operator==(const ToolCache&, const ToolCache&) = default;
 };
 
-// The version of adopted entries if neither they, nor other entries of the tool in its caches, nor
-// those of the store say which version made them.
-inline constexpr const char* kUnstatedVersion = "unstated";
-
 struct WatchReport {
   std::map<std::string, std::uint64_t> adopted = {};  // new in the store, by tool
   std::vector<LeftOut> left_out = {};
