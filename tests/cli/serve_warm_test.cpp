@@ -47,9 +47,21 @@ struct Server {
     sandbox.write(std::string("source/") + kHostHelper + "/cuda_utils.so", "ELF");
     const Sandbox maker;
     REQUIRE(maker.run({"adopt", sandbox.path("source"), "--tool-version", "3.9.0"}).status == 0);
-    REQUIRE(maker.run({"bundle", "create", "-o", sandbox.path("b.bundle"), "--template", "triton"}).status ==
-            0);
+    REQUIRE(maker
+                .run({"bundle", "create", "-o", sandbox.path("b.bundle"), "--template", "triton", "--channel",
+                      "stable", "--bundle-version", "1"})
+                .status == 0);
     return sandbox.path("b.bundle");
+  }
+  // Makes a key, and a policy of the home that requires it.
+  void trust_key() const {
+    REQUIRE(sandbox.run({"trust", "keygen", sandbox.path("key")}).status == 0);
+    const PublicKey key = ok(PublicKey::parse(sandbox.read("key.pub")));
+    const nlohmann::json policy = {{"default", {{"trusted_keys", {key.to_string()}}, {"threshold", 1}}}};
+    fs::create_directories(sandbox.home());
+    fs::permissions(sandbox.home(), fs::perms::owner_all);
+    sandbox.write("home/policy.json", policy.dump());
+    fs::permissions(sandbox.home() / "policy.json", fs::perms(0600));
   }
   bool has(const std::string& file) const { return fs::exists(sandbox / file); }
 };
@@ -78,24 +90,28 @@ TEST_CASE("a command finds what the bundle holds, keeps its output, and its stat
   CHECK_FALSE(server.has(std::string("cache/") + kHostHelper));
 }
 
-TEST_CASE("the helper of the host is put from a signed bundle") {
+TEST_CASE("the helper of the host is put from a signed bundle, a file or on a server") {
   const Server server;
   const std::string bundle = server.make_bundle();
-  REQUIRE(server.sandbox.run({"trust", "keygen", server.sandbox.path("key")}).status == 0);
-  const PublicKey key = ok(PublicKey::parse(server.sandbox.read("key.pub")));
-  const nlohmann::json policy = {{"default", {{"trusted_keys", {key.to_string()}}, {"threshold", 1}}}};
-  fs::create_directories(server.sandbox.home());
-  fs::permissions(server.sandbox.home(), fs::perms::owner_all);
-  server.sandbox.write("home/policy.json", policy.dump());
-  fs::permissions(server.sandbox.home() / "policy.json", fs::perms(0600));
+  server.trust_key();
   // An unsigned bundle starts it cold.
   const ToolResult cold = server.run("ls cache; exit 7", {"--bundle", bundle});
   CHECK(cold.status == 7);
   CHECK_FALSE(server.has("cache"));
   CHECK(contains(cold.err, "the bundle is not used"));
   REQUIRE(server.sandbox.run({"bundle", "sign", bundle, "--key", server.sandbox.path("key")}).status == 0);
-  CHECK(server.run(std::string("cat cache/") + kHostHelper + "/cuda_utils.so", {"--bundle", bundle}).out ==
-        "ELF");
+  const std::string read = std::string("cat cache/") + kHostHelper + "/cuda_utils.so";
+  CHECK(server.run(read, {"--bundle", bundle}).out == "ELF");
+  const std::string served = "file://" + server.sandbox.path("served");
+  REQUIRE(server.sandbox.run({"push", bundle, served}).status == 0);
+  fs::remove_all(server.sandbox / "cache");
+  CHECK(server.run(read, {"--bundle", served + "#stable"}).out == "ELF");
+  // Without an answer of a server, the home puts what it has kept, but not what runs on the host.
+  fs::remove_all(server.sandbox / "cache");
+  for (const std::string& reference : {served + "#other", std::string("file:///none#stable")})
+    CHECK(server.run("exit 7", {"--bundle", reference}).status == 7);
+  CHECK(server.has(std::string("cache/") + kEntry));
+  CHECK_FALSE(server.has(std::string("cache/") + kHostHelper));
 }
 
 TEST_CASE("with json the report is one line on stderr, because the command has stdout") {

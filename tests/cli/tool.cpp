@@ -75,7 +75,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     ready =
         ready && ::setgroups(0, nullptr) == 0 && ::setgid(*setting.user) == 0 && ::setuid(*setting.user) == 0;
   }
-  ::signal(SIGINT, SIG_DFL);  // tests that run in the background inherit an ignored signal
+  ::signal(SIGINT, SIG_DFL);   // tests that run in the background inherit an ignored signal
+  ::signal(SIGTERM, SIG_DFL);  // the test framework handles it
   if (ready) ::execve(arguments[0], arguments, environment);
   ::_exit(127);
 }
