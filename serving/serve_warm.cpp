@@ -13,7 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 #include <sys/resource.h>
+#include <system_error>
 
 namespace cubinet {
 namespace {
@@ -59,10 +62,10 @@ class Helper {
     ::setpriority(PRIO_PROCESS, 0, kNiceness);
     while (!link.ended_within(options_.interval)) {
       adopt(options_.rest);
-      if (recordings_) warn_unless(recordings_->merge(options_.session.log), "the workload is not written");
+      merge_recordings(false);
     }
     // The workload first: it is small, and adopting may reach the time limit.
-    if (recordings_) warn_unless(recordings_->close(options_.session.log), "the workload is not written");
+    merge_recordings(true);
     adopt(std::chrono::seconds(0));
     report_.ended = true;
     report();
@@ -77,9 +80,15 @@ class Helper {
   void report() const {
     if (options_.report) options_.report(report_);
   }
-  void warn(const std::string& text) const { log(options_.session.log, LogLevel::warning, text); }
-  void warn_unless(const Result<void>& done, const char* what) const {
-    if (!done) warn(std::string(what) + ": " + done.error().to_line());
+  // Logs each text once, because the same work fails in every interval.
+  void warn(const std::string& text) {
+    if (warned_.insert(text).second) log(options_.session.log, LogLevel::warning, text);
+  }
+  void merge_recordings(bool last) {
+    if (!recordings_) return;
+    const auto done =
+        last ? recordings_->close(options_.session.log) : recordings_->merge(options_.session.log);
+    if (!done) warn("the workload is not written: " + done.error().to_line());
   }
 
   const ServeWarmOptions& options_;
@@ -88,6 +97,7 @@ class Helper {
   std::size_t device_count_ = 0;
   CacheWatch watch_{{}};
   ServeWarmReport report_;
+  std::set<std::string> warned_;
 };
 
 // Opens each bundle on its own, so that one that cannot be opened does not affect the others.
@@ -107,9 +117,12 @@ std::vector<std::shared_ptr<Store>> Helper::open_all_stores() {
   }
   auto opened = open_stores(local);
   if (!opened) {
-    warn("the homes are not used: " + opened.error().to_line());
-    return stores;
+    warn("only the home is used: " + opened.error().to_line());
+    local.site_homes.clear();
+    local.builtin_bundle.clear();
+    opened = open_stores(local);
   }
+  if (!opened) return stores;  // a home that is not required is no error
   home_ = opened->home;
   stores.insert(stores.end(), opened->stores.begin(), opened->stores.end());
   return stores;
@@ -232,7 +245,12 @@ Result<int> serve_warm(const ServeWarmOptions& options) {
   supervision.start_limit = options.start_limit;
   supervision.end_limit = options.end_limit;
   supervision.log = options.session.log;
-  return supervise(supervision);
+  const int status = supervise(supervision);
+  // The helper was killed, or could not write the workload.
+  if (std::error_code unknown; recordings && std::filesystem::exists(recordings->folder(), unknown))
+    log(options.session.log, LogLevel::warning,
+        "the last recordings are not merged: they are in '" + printable(recordings->folder()) + "'");
+  return status;
 }
 
 }  // namespace cubinet

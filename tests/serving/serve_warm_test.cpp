@@ -115,6 +115,37 @@ TEST_CASE("whatever is missing, the command runs and its status is kept") {
   CHECK(warm.run("exit 7") == 7);
 }
 
+TEST_CASE("a site home that cannot be used does not keep the home from adopting") {
+  Warm warm;
+  warm.options.session.site_homes = {"/none"};
+  CHECK(warm.run("mkdir $OUT; cp -r $IN/* $OUT") == 0);
+  CHECK(warm.adopted() == 2);
+}
+
+TEST_CASE("what fails in every interval is logged once") {
+  Warm warm;
+  test::write_file(warm.temp / "out", "a file");
+  const fs::path file = warm.temp / "log";
+  warm.options.session.log = [file](LogLevel, std::string_view text) {
+    std::ofstream(file, std::ios::app) << text << '\n';
+  };
+  warm.options.interval = std::chrono::milliseconds(1);
+  // Ends after the first line. Several intervals pass, or only one on a busy machine.
+  CHECK(warm.run("until [ -s log ]; do sleep 0.01; done; sleep 0.05") == 0);
+  const std::string logged = test::read_file(file);
+  CHECK(test::contains(logged, "is no folder"));
+  CHECK(logged.find("is no folder") == logged.rfind("is no folder"));
+}
+
+TEST_CASE("recordings that cannot be merged stay, and are named") {
+  Warm warm;
+  warm.options.workload = (warm.temp / "w.workload").string();
+  test::write_file(warm.temp / "w.workload", "mine");
+  CHECK(warm.run("exit 7") == 7);
+  CHECK(test::contains(warm.logged, "w.workload."));
+  CHECK(test::read_file(warm.temp / "w.workload") == "mine");
+}
+
 TEST_CASE("no command and a cache of no tool are errors") {
   ServeWarmOptions options;
   CHECK(serve_warm(options).error().code == ErrorCode::invalid_argument);
