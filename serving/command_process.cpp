@@ -23,13 +23,14 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 // Runs in the forked child, which may only use system calls. Signals that arrive before the end are
 // blocked and pending, and act as they would on the program.
 [[noreturn]] void become_program(pid_t parent, int failures, char* const* command, char** environment,
-                                 const sigset_t& mask) {
+                                 const InheritedSignals& signals) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // the parent ended before the call
   reset_handlers();
   // The tool ignores SIGXFSZ for itself.
   std::signal(SIGXFSZ, SIG_DFL);
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  std::signal(SIGCHLD, signals.child_ignored ? SIG_IGN : SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
   environ = environment;
   ::execvp(command[0], command);
   const int number = errno;
@@ -51,14 +52,14 @@ void reset_handlers() {
 }
 
 pid_t start_process(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                    const sigset_t& mask) {
+                    const InheritedSignals& signals) {
   std::array<int, 2> failures{};
   if (::pipe2(failures.data(), O_CLOEXEC) != 0) return -1;
   const std::vector<char*> words = pointers_to(command);
   std::vector<char*> variables = pointers_to(environment);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) become_program(parent, failures[1], words.data(), variables.data(), mask);
+  if (child == 0) become_program(parent, failures[1], words.data(), variables.data(), signals);
   int number = child < 0 ? errno : 0;
   ::close(failures[1]);
   if (child > 0) {

@@ -70,30 +70,37 @@ class Descriptor {
   int number_;
 };
 
-// Blocks the signals that a supervisor takes, and restores the mask of the thread.
+// Blocks the signals that a supervisor takes, and restores the mask of the thread. SIGCHLD has its
+// default action meanwhile: the kernel would reap the children of a process that ignores it.
 class BlockedSignals {
  public:
   BlockedSignals() {
     ::sigfillset(&taken_);
     for (const int signal : kOwnSignals)
       ::sigdelset(&taken_, signal);
-    ::pthread_sigmask(SIG_BLOCK, &taken_, &before_);
+    inherited_.child_ignored = is_ignored(SIGCHLD);
+    ::pthread_sigmask(SIG_BLOCK, &taken_, &inherited_.mask);
+    struct sigaction by_default = {};
+    by_default.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, &by_default, &child_action_);
   }
   ~BlockedSignals() {
     // Signals that have arrived were for the command, which has ended.
     const timespec at_once = {};
     while (::sigtimedwait(&taken_, nullptr, &at_once) > 0) {
     }
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    ::sigaction(SIGCHLD, &child_action_, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &inherited_.mask, nullptr);
   }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
   const sigset_t& taken() const { return taken_; }
-  const sigset_t& before() const { return before_; }
+  const InheritedSignals& inherited() const { return inherited_; }
 
  private:
   sigset_t taken_ = {};
-  sigset_t before_ = {};
+  InheritedSignals inherited_;
+  struct sigaction child_action_ = {};
 };
 
 class Supervisor {
@@ -244,7 +251,7 @@ void Supervisor::await_helper() {
 
 void Supervisor::start_command() {
   signal_queue_.reset(::signalfd(-1, &signals_.taken(), SFD_CLOEXEC | SFD_NONBLOCK));
-  command_ = start_process(supervision_.command, supervision_.environment, signals_.before());
+  command_ = start_process(supervision_.command, supervision_.environment, signals_.inherited());
   if (command_ > 0) return;
   const int number = errno;
   status_ = number == ENOENT || number == ENOTDIR ? 127 : 126;

@@ -16,9 +16,9 @@ namespace {
 
 using test::TempDir;
 
-sigset_t no_signals() {
-  sigset_t none;
-  ::sigemptyset(&none);
+InheritedSignals no_signals() {
+  InheritedSignals none;
+  ::sigemptyset(&none.mask);
   return none;
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a signal that arrives before the program runs acts on the program") {
   ::sigemptyset(&terminate);
   ::sigaddset(&terminate, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &terminate, &before);
-  const pid_t child = start_process({"sleep", "60"}, {"PATH=/bin:/usr/bin"}, before);
+  const pid_t child = start_process({"sleep", "60"}, {"PATH=/bin:/usr/bin"}, {before, false});
   REQUIRE(child > 0);
   ::kill(child, SIGTERM);
   int status = 0;

@@ -164,6 +164,22 @@ TEST_CASE("a signal that the command sends to its group reaches it once") {
   CHECK(shell.run() == 1);
 }
 
+TEST_CASE("a caller that ignores the ends of children gets the status, and the command ignores them, too") {
+  struct sigaction ignored = {};
+  struct sigaction before = {};
+  ignored.sa_handler = SIG_IGN;
+  ::sigaction(SIGCHLD, &ignored, &before);
+  CHECK(Shell("exit 7").run() == 7);
+  Shell shell("");
+  // Bit 16 is SIGCHLD.
+  shell.supervision.command = {"grep", "-q", "^SigIgn:.*[13579bdf]....$", "/proc/self/status"};
+  CHECK(shell.run() == 0);
+  struct sigaction after = {};
+  ::sigaction(SIGCHLD, &before, &after);
+  const bool still_ignored = after.sa_handler == SIG_IGN;
+  CHECK(still_ignored);
+}
+
 TEST_CASE("the mask of the caller is as before, and is that of the command") {
   sigset_t usr2;
   sigset_t before;
