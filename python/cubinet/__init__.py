@@ -34,7 +34,6 @@ from cubinet.errors import (
 from cubinet.kernels import Kernel, SourceProgram, Spec
 from cubinet.prebuild import Progress, prebuild
 from cubinet.report import report
-from cubinet.runtime import Counters, Memory, Runtime, Trimmed
 from cubinet.runtime import Counters, Memory, Refusal, Refusals, Runtime, Trimmed
 from cubinet.workload import Workload
 

@@ -837,6 +837,7 @@ CUBINET_EXPORT cubinet_status cubinet_prepare(cubinet_runtime* runtime,
  * Returns CUBINET_INVALID_ARGUMENT for a subject of another kind. */
 CUBINET_EXPORT cubinet_status cubinet_report(const cubinet_config* config, const cubinet_string* subjects,
                                              size_t count, cubinet_text** html, cubinet_error** error);
+
 /* ---- Freezing ------------------------------------------------------------------------------ */
 
 /* The kernels that are served in place of others while a runtime is frozen. */
