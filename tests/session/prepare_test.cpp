@@ -224,3 +224,19 @@ TEST_CASE_FIXTURE(PrepareSetting, "a nested prepare is busy, and two threads may
   absent.device = 99;
   CHECK_FALSE(prepare(*session, workload, absent));
 }
+
+TEST_CASE_FIXTURE(PrepareSetting,
+                  "a freeze from a callback of a preparation ends its loads, and the rest is reported") {
+  const auto session = open();
+  PrepareOptions callbacks;
+  callbacks.jobs = 1;
+  callbacks.progress = [&](const PrepareProgress& progress) {
+    if (progress.done == 2) CHECK(session->runtime().freeze());
+  };
+  const PrepareResult result = ok(prepare(*session, of_factors({1, 2, 3, 4}, capability()), callbacks));
+  CHECK(result.loaded == 2);
+  REQUIRE(result.failed.size() == 2);
+  CHECK(result.failed[0].error.code == ErrorCode::not_found);
+  CHECK(result.failed[0].error.message.find("the Runtime is frozen") != std::string::npos);
+  CHECK(session->runtime().refusals()->entries.size() == 2);
+}
