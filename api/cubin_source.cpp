@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
 
+#include "range.hpp"
+
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/jit/compiler.hpp>
@@ -67,18 +69,22 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
                                                     const std::optional<BuildFingerprint>& fingerprint,
                                                     const CubinRecords& refused) {
   std::unique_ptr<BuildLock> lock;
+  const Stopwatch wait_watch;
   if (fingerprint) lock = library_.lock_for_build(identify(kernel.spec(), target.target), *fingerprint);
+  const double wait_seconds = lock != nullptr ? wait_watch.seconds() : 0;
   // The previous holder of the lock, or an earlier flight, may have kept the build.
   const KernelBuilds builds = library_.candidates(kernel.id());
   if (auto found = library_.choose(builds, requested_build(kernel, {target}, builds.candidates).build_request,
                                    refused)) {
     const KernelSource source = found->source;
+    found->wait_seconds = wait_seconds;
     return Built{*std::move(found), source};
   }
   if (fingerprint) {
     const KernelIdentity identity = identify(kernel.spec(), target.target);
     if (auto cached = library_.find_build(identity, target.kind, *fingerprint)) {
       const KernelSource source = library_.keep(cached->found.cubin, std::move(lock));
+      cached->found.wait_seconds = wait_seconds;
       return Built{std::move(cached->found), source};
     }
   }
@@ -86,6 +92,8 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
     return Error{ErrorCode::not_found,
                  kernel.spec().to_string() + " is in no store, and compiling is forbidden"};
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
+  const Range range(ranges_, "compile", kernel.spec());
+  const Stopwatch compile_watch;
   CUBINET_TRY_ASSIGN(CompileOutput output,
                      compiler->compile(kernel.request()->for_target(target.target, target.kind)));
   Built built;
@@ -94,6 +102,8 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   built.found.cubin.image = std::move(output.image);
   built.source = library_.keep(built.found.cubin, std::move(lock));
   library_.share(built.found.cubin);
+  built.found.compile_seconds = compile_watch.seconds();
+  built.found.wait_seconds = wait_seconds;
   return built;
 }
 
@@ -117,31 +127,47 @@ Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget ta
     return build_alone(kernel, target, fingerprint, refused);
   }));
   if (!known) warn(known.error());
+  FoundCubin& found = built.found;
+  const double seconds = watch.seconds();
   // One compilation is reported once. Callers that waited report a found build.
-  if (!leads) built.found.source = built.source;
-  built.found.compile_seconds = watch.seconds();
-  return std::move(built.found);
+  if (!leads) {
+    found.source = built.source;
+    found.compile_seconds = 0;
+    found.wait_seconds = seconds;
+  }
+  found.find_seconds = std::max(0.0, seconds - found.compile_seconds - found.wait_seconds);
+  return std::move(found);
+}
+
+CubinSource::Looked CubinSource::look_up(const CachedKernel& kernel, std::vector<ImageTarget> targets,
+                                         const CubinRecords& refused, SharedImages* images) {
+  const Range range(ranges_, "find", kernel.spec());
+  Looked looked;
+  looked.builds = library_.candidates(kernel.id());
+  looked.asked = requested_build(kernel, std::move(targets), looked.builds.candidates);
+  looked.found = library_.choose(looked.builds, looked.asked.build_request, refused, images);
+  return looked;
 }
 
 Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& kernel, SmTarget target,
                                                           ImageKind kind) {
   const Stopwatch watch;
   const ImageTarget wanted{target, kind};
-  const KernelBuilds builds = library_.candidates(kernel.id());
-  const RequestedBuild asked = requested_build(kernel, {wanted}, builds.candidates);
-  auto found = library_.choose(builds, asked.build_request);
+  Looked looked = look_up(kernel, {wanted}, {}, nullptr);
+  const RequestedBuild& asked = looked.asked;
+  auto& found = looked.found;
   const bool may_be_obtained = this->may_be_obtained(kernel);
   if (found || !may_be_obtained) warn(asked.unknown);
   if (found) {
     found->find_seconds = watch.seconds();
-    return found;
+    return std::move(found);
   }
   if (!may_be_obtained) return std::optional<FoundCubin>();
   const double find_seconds = watch.seconds();
   auto built = build(kernel, wanted, {});
   if (!built && !compiles(kernel)) return std::optional<FoundCubin>();
   if (!built) return std::move(built).error();
-  built->find_seconds = find_seconds;
+  built->find_seconds += find_seconds;
   return std::optional<FoundCubin>(*std::move(built));
 }
 
@@ -247,11 +273,13 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
-                                           const CubinRecords& refused) {
+                                           const CubinRecords& refused,
+                                           std::shared_ptr<const KernelExplanation>* why) {
   const Stopwatch watch;
-  const KernelBuilds builds = library_.candidates(kernel.id());
-  const RequestedBuild asked = requested_build(kernel, targets_of(device), builds.candidates);
-  auto found = library_.choose(builds, asked.build_request, refused, &images_);
+  Looked looked = look_up(kernel, targets_of(device), refused, &images_);
+  const KernelBuilds& builds = looked.builds;
+  const RequestedBuild& asked = looked.asked;
+  auto& found = looked.found;
   const bool may_be_obtained = this->may_be_obtained(kernel);
   if (found || !may_be_obtained) warn(asked.unknown);
   if (found) {
@@ -265,7 +293,9 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
       target ? build(kernel, {*target, ImageKind::cubin}, refused) : Result<FoundCubin>(target.error());
   if (!built && !compiles(kernel)) return miss(kernel, device, builds, asked.build_request);
   if (!built) return std::move(built).error();
-  built->find_seconds = find_seconds;
+  built->find_seconds += find_seconds;
+  if (explains_ && why != nullptr && built->source == KernelSource::compiled)
+    *why = explain_compilation(kernel, device, *target, builds, asked.build_request, refused);
   return *std::move(built);
 }
 

@@ -22,13 +22,16 @@ namespace cubinet {
 // all concurrent callers. Thread-safe.
 class CubinSource {
  public:
+  // `explains` is RuntimeOptions::explains_compilations.
   CubinSource(Library& library, Environment& environment, CompilePolicy policy, TargetPolicy targets,
-              LogSink log)
+              LogSink log, bool explains = false, RangeHook ranges = {})
       : library_(library),
         environment_(environment),
         policy_(policy),
         targets_(std::move(targets)),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        explains_(explains),
+        ranges_(std::move(ranges)) {}
 
   // Returns the build for one exact target. Returns nullopt if nothing was found and compiling is
   // forbidden or impossible. Builds in caches are fetched under either policy, because they are
@@ -37,9 +40,11 @@ class CubinSource {
 
   // Returns the best build for a device. Existing builds of every target that runs on it precede
   // compilation. Builds in `refused` are skipped and not compiled again. A miss without compilation
-  // is not_found and lists the lookups.
+  // is not_found and lists the lookups. If the kernel was compiled and compilations are explained,
+  // sets `*why`.
   Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device,
-                                const CubinRecords& refused = {});
+                                const CubinRecords& refused = {},
+                                std::shared_ptr<const KernelExplanation>* why = nullptr);
 
   // Returns what for_device() would do, and why. Compiles and keeps nothing. Reads only an image
   // that a cache would return.
@@ -69,6 +74,15 @@ class CubinSource {
   RequestedBuild requested_build(const CachedKernel& kernel, std::vector<ImageTarget> targets,
                                  std::span<const BuildCandidate> candidates);
   void warn(const std::optional<Error>& unknown) const;
+  // The builds of a kernel in the stores, and the one that is used.
+  struct Looked {
+    KernelBuilds builds;
+    RequestedBuild asked;
+    std::optional<FoundCubin> found;
+  };
+  // `images`: images that are read once for all devices; may be null.
+  Looked look_up(const CachedKernel& kernel, std::vector<ImageTarget> targets, const CubinRecords& refused,
+                 SharedImages* images);
 
   // Returns nullopt if nothing is compiled.
   Result<std::optional<BuildFingerprint>> today(const CachedKernel& kernel, ImageTarget target);
@@ -89,6 +103,15 @@ class CubinSource {
   // build of it by NVRTC 13.3".
   std::string caches_without_build() const;
   bool query_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation);
+  // Returns the builds with their verdicts, best first, and nothing else.
+  KernelExplanation judged(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
+                           const BuildRequest& build_request);
+  // Returns why the kernel was compiled although the stores had `builds`.
+  std::shared_ptr<const KernelExplanation> explain_compilation(const CachedKernel& kernel,
+                                                               ComputeCapability device, SmTarget target,
+                                                               const KernelBuilds& builds,
+                                                               const BuildRequest& build_request,
+                                                               const CubinRecords& refused);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
              const BuildRequest& build_request) const;
 
@@ -97,6 +120,8 @@ class CubinSource {
   CompilePolicy policy_;
   TargetPolicy targets_;
   LogSink log_;
+  bool explains_;
+  const RangeHook ranges_;
   SharedImages images_;
   // The targets of each device under the policy, cached because computing them takes as long as the
   // rest of a lookup.

@@ -93,18 +93,18 @@ bool CubinSource::query_caches(const CachedKernel& kernel, SmTarget target, Kern
   return true;
 }
 
-KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapability device) {
+KernelExplanation CubinSource::judged(const CachedKernel& kernel, ComputeCapability device,
+                                      const KernelBuilds& builds, const BuildRequest& build_request) {
   KernelExplanation explanation;
   explanation.spec = kernel.spec();
   explanation.device = device;
   explanation.policy = targets_;
   explanation.targets = targets_of(device);
-  const KernelBuilds builds = library_.candidates(kernel.id());
-  const BuildRequest build_request = build_request_for(kernel, explanation.targets, builds.candidates);
   for (const Judgement& judgement : judge(build_request, builds.candidates)) {
     const BuildCandidate& candidate = builds.candidates[judgement.candidate];
     ExplainedBuild& build = explanation.builds.emplace_back();
     build.record = builds.records[judgement.candidate];
+    build.store = candidate.store;
     build.source = library_.source_of(*build.record, candidate.store);
     build.place = library_.stores()[candidate.store]->place_of(*build.record);
     build.status = judgement.status;
@@ -123,6 +123,30 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
     if (build.usable && build.record->kind == ImageKind::ptx)
       build.verdict += place_of_ptx(explanation.builds.size() == 1);
   }
+  return explanation;
+}
+
+std::shared_ptr<const KernelExplanation> CubinSource::explain_compilation(
+    const CachedKernel& kernel, ComputeCapability device, SmTarget target, const KernelBuilds& builds,
+    const BuildRequest& build_request, const CubinRecords& refused) {
+  KernelExplanation explanation = judged(kernel, device, builds, build_request);
+  explanation.would_compile = target;
+  // Every usable build was tried.
+  for (ExplainedBuild& build : explanation.builds) {
+    if (!build.usable) continue;
+    build.usable = false;
+    build.verdict = is_refused(*build.record, refused) ? "it does not load on the device"
+                                                       : "its image is missing or damaged";
+  }
+  // A server may take long to list its builds, and the request waits.
+  explanation.nearest = nearest(library_.listed_here(), explanation);
+  return std::make_shared<const KernelExplanation>(std::move(explanation));
+}
+
+KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapability device) {
+  const KernelBuilds builds = library_.candidates(kernel.id());
+  KernelExplanation explanation =
+      judged(kernel, device, builds, build_request_for(kernel, targets_of(device), builds.candidates));
   if (explanation.choice() != nullptr) return explanation;
   const bool never = policy_ == CompilePolicy::never;
   if (!never || may_be_obtained(kernel)) {

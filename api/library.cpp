@@ -108,6 +108,15 @@ Result<KernelBuilds> Library::all() {
   return query_stores(OnFailure::fail, [](Store& store) { return store.list(); });
 }
 
+CubinRecords Library::listed_here() {
+  CubinRecords records;
+  for (const auto& store : stores_) {
+    if (store->description().remote) continue;
+    if (auto listed = store->list()) records.insert(records.end(), listed->begin(), listed->end());
+  }
+  return records;
+}
+
 std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const BuildRequest& build_request,
                                           const CubinRecords& refused, SharedImages* images) {
   // Skipping a build does not change the order of the others, so the builds are judged only once.

@@ -54,6 +54,8 @@ class Library {
   Result<KernelBuilds> with_key(KernelKey key);
   Result<KernelBuilds> with_function(std::string_view symbol);
   Result<KernelBuilds> all();
+  // Returns every build of the stores that are not remote. A store that fails is left out.
+  CubinRecords listed_here();
 
   // Returns one entry for each store, in their order. It is empty for a store without a row table.
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();

@@ -2,6 +2,9 @@
 #include "cubin_source.hpp"
 #include "device_rows.hpp"
 #include "freeze_state.hpp"
+#include "kernel_event_log.hpp"
+#include "range.hpp"
+#include "request_counters.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/sha256.hpp>
@@ -24,39 +27,6 @@ namespace {
 
 constexpr const char* kBundledHeaders = "headers";  // subfolder of a home
 
-struct AtomicCounters {
-  ThreadCounter process_hits;  // the only one on the path of a hit
-  std::atomic<std::uint64_t> memory_hits{0};
-  std::atomic<std::uint64_t> registry_hits{0};
-  std::atomic<std::uint64_t> bundle_hits{0};
-  std::atomic<std::uint64_t> compiled{0};
-  std::atomic<std::uint64_t> imported_hits{0};
-  std::atomic<std::uint64_t> server_hits{0};
-  std::atomic<std::uint64_t> misses{0};
-  std::atomic<std::uint64_t> failures{0};
-  std::atomic<std::uint64_t> bytes_loaded{0};
-
-  std::atomic<std::uint64_t>& of(KernelSource source) {
-    switch (source) {
-      case KernelSource::process:
-        break;
-      case KernelSource::memory:
-        return memory_hits;
-      case KernelSource::registry:
-        return registry_hits;
-      case KernelSource::bundle:
-        return bundle_hits;
-      case KernelSource::compiled:
-        return compiled;
-      case KernelSource::imported:
-        return imported_hits;
-      case KernelSource::server:
-        return server_hits;
-    }
-    return failures;
-  }
-};
-
 class RuntimeImplementation final : public Runtime {
  public:
   explicit RuntimeImplementation(RuntimeOptions options)
@@ -64,7 +34,8 @@ class RuntimeImplementation final : public Runtime {
         environment_(options_.compiler, options_.driver_library, options_.log),
         library_(std::move(options_.stores), options_.log, std::move(options_.caches)),
         kernels_(owner_, options_.templates, library_, options_.compile_options),
-        source_(library_, environment_, options_.compile, options_.targets, options_.log),
+        source_(library_, environment_, options_.compile, options_.targets, options_.log,
+                options_.explains_compilations, options_.ranges),
         modules_(options_.module_limit, options_.log),
         freeze_(options_.log) {}
 
@@ -212,6 +183,7 @@ class RuntimeImplementation final : public Runtime {
     const LoadedFunctions functions = kernel->loaded(device);
     return !functions.empty() && functions.front().record().digest == record.digest;
   }
+  Result<TrimmedModules> trim_modules(std::uint64_t bytes, std::optional<int> device);
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
@@ -232,7 +204,7 @@ class RuntimeImplementation final : public Runtime {
   ModuleCache modules_;
   FreezeSwitch freeze_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
-  mutable AtomicCounters counters_;
+  RequestCounters counters_;
   std::mutex skips_mutex_;
   std::set<Sha256Digest> logged_skips_;  // images whose skip was logged; guarded by skips_mutex_
 };
@@ -253,7 +225,7 @@ Error RuntimeImplementation::not_ours(const Kernel& kernel) {
 KernelEvent RuntimeImplementation::new_event(const KernelSpec& spec, int device) const {
   KernelEvent event;
   event.device = device;
-  if (!options_.observer) return event;
+  if (!options_.observer && !options_.log) return event;
   event.spec = spec;
   event.caller = CallerLabel::current();
   return event;
@@ -322,7 +294,11 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
   // The observer is called after the flight has ended, because it may request the same kernel.
   std::optional<KernelEvent> event;
   const Stopwatch watch;
-  const auto functions = loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
+  const auto functions = [&] {
+    const Range range(options_.ranges, "request", kernel.spec());
+    return loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
+  }();
+  if (!event) counters_.wait_seconds.add(watch.seconds());
   if (event) report(*event, watch, functions ? nullptr : &functions.error());
   auto picked =
       functions ? pick_function(*functions, entry_point, kernel.spec()) : Result<Function>(functions.error());
@@ -387,6 +363,7 @@ void RuntimeImplementation::describe(const FoundCubin& found, KernelEvent& event
   event.bytes = record.size;
   event.find_seconds += found.find_seconds;
   event.compile_seconds += found.compile_seconds;
+  event.wait_seconds += found.wait_seconds;
 }
 
 Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
@@ -398,7 +375,8 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
   CubinRecords refused;
   std::optional<Error> refusal;
   while (true) {
-    const auto found = source_.for_device(kernel, opened->properties().capability, refused);
+    const auto found =
+        source_.for_device(kernel, opened->properties().capability, refused, &event.explanation);
     if (!found && refusal) {
       if (!refusal->detail.empty()) refusal->detail += "\n";
       refusal->detail += "no other build is available: " + found.error().to_line();
@@ -407,7 +385,10 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
     if (!found) return found.error();
     describe(*found, event);
     const Stopwatch load_watch;
-    auto functions = load_cubin(opened, found->cubin);
+    auto functions = [&] {
+      const Range range(options_.ranges, "load", kernel.spec());
+      return load_cubin(opened, found->cubin);
+    }();
     event.load_seconds += load_watch.seconds();
     if (functions) {
       source_.images().note_loaded(found->cubin, device, devices_like(*opened));
@@ -434,12 +415,16 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
   event.target = target;
   event.kind = kind;
   event.key = identify(kernel->spec(), target).key();
-  auto found = source_.for_target(*kernel, target, kind);
+  auto found = [&] {
+    const Range range(options_.ranges, "request", kernel->spec());
+    return source_.for_target(*kernel, target, kind);
+  }();
   if (found && *found) {
     event.source = (*found)->source;
     event.bytes = (*found)->cubin.record->size;
     event.find_seconds = (*found)->find_seconds;
     event.compile_seconds = (*found)->compile_seconds;
+    event.wait_seconds = (*found)->wait_seconds;
   }
   report(event, watch, found ? nullptr : &found.error());
   return found;
@@ -447,7 +432,9 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
 
 // Not in a forked child, where a lock that the observer takes may be held forever.
 void RuntimeImplementation::observe(const KernelEvent& event) {
-  if (options_.observer && fork_guard_.in_original_process()) options_.observer(event);
+  if (!fork_guard_.in_original_process()) return;
+  if (options_.log) log_event(options_.log, event);
+  if (options_.observer) options_.observer(event);
 }
 
 void RuntimeImplementation::report(KernelEvent& event, const Stopwatch& watch, const Error* error) {
@@ -455,12 +442,7 @@ void RuntimeImplementation::report(KernelEvent& event, const Stopwatch& watch, c
   const bool missed = options_.compile == CompilePolicy::never &&
                       (error == nullptr ? !event.source : error->code == ErrorCode::not_found);
   if (error != nullptr) event.error = *error;
-  if (event.source) {
-    counters_.of(*event.source).fetch_add(1, std::memory_order_relaxed);
-    if (event.device >= 0) counters_.bytes_loaded.fetch_add(event.bytes, std::memory_order_relaxed);
-  } else {
-    (missed ? counters_.misses : counters_.failures).fetch_add(1, std::memory_order_relaxed);
-  }
+  counters_.count(event, missed);
   observe(event);
 }
 
@@ -483,6 +465,13 @@ Result<void> RuntimeImplementation::freeze(const FreezeOptions& options) {
 Result<TrimmedModules> RuntimeImplementation::trim(std::uint64_t bytes, std::optional<int> device) {
   CUBINET_TRY(check_process());
   source_.images().clear();
+  auto trimmed = trim_modules(bytes, device);
+  if (!trimmed) return trimmed;
+  counters_.count(*trimmed);
+  return trimmed;
+}
+
+Result<TrimmedModules> RuntimeImplementation::trim_modules(std::uint64_t bytes, std::optional<int> device) {
   CUBINET_TRY_ASSIGN(TrimmedModules trimmed, modules_.trim(bytes, device));
   // A frozen Runtime could not load them again.
   if (trimmed.bytes >= bytes || frozen()) return trimmed;
@@ -510,20 +499,7 @@ Result<ModuleMemory> RuntimeImplementation::memory(std::optional<int> device) co
 }
 
 Runtime::Counters RuntimeImplementation::counters() const {
-  const auto read = [](const std::atomic<std::uint64_t>& value) {
-    return value.load(std::memory_order_relaxed);
-  };
-  Counters counters;
-  counters.process_hits = counters_.process_hits.sum();
-  counters.memory_hits = read(counters_.memory_hits);
-  counters.registry_hits = read(counters_.registry_hits);
-  counters.bundle_hits = read(counters_.bundle_hits);
-  counters.compiled = read(counters_.compiled);
-  counters.imported_hits = read(counters_.imported_hits);
-  counters.server_hits = read(counters_.server_hits);
-  counters.misses = read(counters_.misses);
-  counters.failures = read(counters_.failures);
-  counters.bytes_loaded = read(counters_.bytes_loaded);
+  Counters counters = counters_.read();
   counters.stores = library_.uses();
   return counters;
 }

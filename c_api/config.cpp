@@ -3,6 +3,7 @@
 #include "structures.hpp"
 
 #include <cubinet/session/environment.hpp>
+#include <cubinet/session/log_json.hpp>
 #include <cubinet/spec/compiler_options.hpp>
 
 #include <fmt/format.h>
@@ -92,6 +93,11 @@ Result<void> set_module_limit_excess(SessionOptions& options, std::string value)
   return {};
 }
 
+Result<void> set_journal(SessionOptions& options, std::string value) {
+  CUBINET_TRY_ASSIGN(options.journal, choice_of("journal", value, "true", "false"));
+  return {};
+}
+
 // An option of cubinet_config_set.
 struct Option {
   std::string_view name;
@@ -162,6 +168,7 @@ constexpr Option kOptions[] = {
     {"module_limit", set_module_limit},
     {"module_limit_excess", set_module_limit_excess},
     {"record_folder", keep<&SessionOptions::record_folder>},
+    {"journal", set_journal},
 };
 
 Result<void> set_option(SessionOptions& options, std::string_view name, std::string value) {
@@ -191,26 +198,31 @@ Result<void> create(std::uint32_t abi_version, SessionOptions options, cubinet_c
   return {};
 }
 
-// The caller's receiver of log lines. The last copy of the callback drops it.
-class LogReceiver {
+// A callback of the caller. The last copy of what holds it drops it.
+template <class Callback>
+class Received {
  public:
-  explicit LogReceiver(const cubinet_log_callback& callback) : callback_(callback) {}
-  ~LogReceiver() {
+  explicit Received(const Callback& callback) : callback_(callback) {}
+  ~Received() {
     if (is_owner_ && callback_.drop != nullptr) callback_.drop(callback_.user);
   }
   // Makes this object drop the callback. Called when nothing can fail any more.
   void take_ownership() { is_owner_ = true; }
-  LogReceiver(const LogReceiver&) = delete;
-  LogReceiver& operator=(const LogReceiver&) = delete;
+  Received(const Received&) = delete;
+  Received& operator=(const Received&) = delete;
 
-  void receive(LogLevel level, std::string_view message) const {
-    callback_.call(callback_.user, static_cast<std::int32_t>(level), to_c(message));
-  }
+  const Callback& get() const { return callback_; }
 
  private:
-  cubinet_log_callback callback_;
+  Callback callback_;
   bool is_owner_ = false;
 };
+
+void pass_on(const cubinet_log_callback& callback, const LogRecord& record) {
+  const auto level = static_cast<std::int32_t>(record.level);
+  if (callback.record == nullptr) return callback.call(callback.user, level, to_c(record.message));
+  callback.record(callback.user, level, to_c(record.message), to_c(log_fields(record)));
+}
 
 }  // namespace
 }  // namespace cubinet::c_api
@@ -247,13 +259,30 @@ cubinet_status cubinet_config_set_log(cubinet_config* config, const cubinet_log_
     CUBINET_TRY(check_pointer(config, "config"));
     const cubinet_log_callback none = CUBINET_LOG_CALLBACK_INIT;
     CUBINET_TRY_ASSIGN(const cubinet_log_callback given, read_structure(callback, none, "callback"));
-    if (given.call == nullptr)
-      return Error{ErrorCode::invalid_argument, "`callback.call` is NULL", "set it to a function"};
-    const auto receiver = std::make_shared<LogReceiver>(given);
-    config->options.log = [receiver](LogLevel level, std::string_view message) {
-      receiver->receive(level, message);
-    };
-    receiver->take_ownership();
+    if (given.call == nullptr && given.record == nullptr)
+      return Error{ErrorCode::invalid_argument, "`callback.call` and `callback.record` are NULL",
+                   "set one of them to a function"};
+    const auto received = std::make_shared<Received<cubinet_log_callback>>(given);
+    config->options.log = [received](const LogRecord& record) { pass_on(received->get(), record); };
+    received->take_ownership();
+    return {};
+  });
+}
+
+cubinet_status cubinet_config_set_ranges(cubinet_config* config, const cubinet_range_callback* callback,
+                                         cubinet_error** error) {
+  return run_call(error, [&]() -> Result<void> {
+    CUBINET_TRY(check_pointer(config, "config"));
+    const cubinet_range_callback none = CUBINET_RANGE_CALLBACK_INIT;
+    CUBINET_TRY_ASSIGN(const cubinet_range_callback given, read_structure(callback, none, "callback"));
+    if (given.begin == nullptr || given.end == nullptr)
+      return Error{ErrorCode::invalid_argument, "`callback.begin` or `callback.end` is NULL",
+                   "set both to functions"};
+    const auto received = std::make_shared<Received<cubinet_range_callback>>(given);
+    config->options.ranges = {
+        .begin = [received](const char* name) { received->get().begin(received->get().user, name); },
+        .end = [received] { received->get().end(received->get().user); }};
+    received->take_ownership();
     return {};
   });
 }

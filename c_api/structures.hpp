@@ -24,6 +24,8 @@ inline constexpr std::size_t kFirstSize<cubinet_error_info> = 88;
 template <>
 inline constexpr std::size_t kFirstSize<cubinet_log_callback> = 32;
 template <>
+inline constexpr std::size_t kFirstSize<cubinet_range_callback> = 40;
+template <>
 inline constexpr std::size_t kFirstSize<cubinet_counters> = 88;
 template <>
 inline constexpr std::size_t kFirstSize<cubinet_memory> = 56;

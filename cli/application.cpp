@@ -39,7 +39,8 @@ constexpr const char* kExamples = R"(Examples:
   cubinet import-artifacts flashinfer_cubin/cubins
 
 Environment: CUBINET_HOME (the home), CUBINET_SITE_HOMES (read-only homes),
-CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels), CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR;
+CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels), CUBINET_LOG_FORMAT, CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME,
+HOME, NO_COLOR;
 for servers HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
@@ -113,6 +114,12 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_option_function<std::string>("--policy", once(options.policy, "--policy"),
                                        "Whose signatures count for a bundle, before the home's policy.json")
       ->type_name("FILE")
+      ->group(group);
+  app.add_option_function<std::string>("--log-format", once(options.log_format, "--log-format"),
+                                       "text or json: how messages are written (default: "
+                                       "CUBINET_LOG_FORMAT, or text)")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT")
       ->group(group);
   add_integer(app, "--jobs", options.jobs, 1, 1024,
               "Compilations at a time (default: what processors and memory allow)")
@@ -287,6 +294,9 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   console.set_format(line->options.json ? OutputFormat::json : OutputFormat::text);
   console.set_verbosity(line->options.verbosity);
   if (!line->chosen) return context.fail(missing_verb_error(line->root));
+  const auto log_format = context.log_format();
+  if (!log_format) return context.fail(log_format.error());
+  console.set_log_format(*log_format);
   if (const auto usable = context.check_environment(); !usable) return context.fail(usable.error());
   if (const auto usable = check_nvrtc(line->options.nvrtc); !usable) return context.fail(usable.error());
   const Result<ExitStatus> status = line->chosen(context);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
@@ -97,18 +98,26 @@ void Console::raw(std::string_view bytes) {
 }
 
 void Console::message(LogLevel level, std::string_view text) {
-  if (level == LogLevel::info && verbosity_ < 1) return;
-  if (level == LogLevel::debug && verbosity_ < 2) return;
-  const LevelStyle style = style_of(level);
+  record({level, text});
+}
+
+void Console::record(const LogRecord& record) {
+  if (record.level == LogLevel::info && verbosity_ < 1) return;
+  if (record.level == LogLevel::debug && verbosity_ < 2) return;
+  const std::string text = in_tool_terms(record.message);
+  if (log_format_ == LogFormat::json) return write_line(log_line({record.level, text, record.fields}));
+  const LevelStyle style = style_of(record.level);
   std::string line = "cubinet: ";
   if (*style.name != '\0') {
     line += color_ ? fmt::format("{}{}:\x1b[0m ", style.color, style.name) : fmt::format("{}: ", style.name);
   }
-  write_line(line + printable(in_tool_terms(text)));
+  write_line(line + printable(text));
 }
 
 void Console::note(std::string_view text) {
-  write_line(printable(in_tool_terms(text)));
+  const std::string message = in_tool_terms(text);
+  if (log_format_ == LogFormat::json) return write_line(log_line({LogLevel::info, message}));
+  write_line(printable(message));
 }
 
 void Console::write_line(std::string_view line) {
@@ -120,12 +129,20 @@ void Console::write_line(std::string_view line) {
 }
 
 void Console::error(const Error& error) {
+  if (log_format_ == LogFormat::json) {
+    const std::string remedy = in_tool_terms(error.remedy);
+    const std::array<LogField, 4> fields = {LogField{"event", "error"},
+                                            LogField{"code", cubinet::to_string(error.code)},
+                                            LogField{"remedy", remedy}, LogField{"detail", error.detail}};
+    return record({LogLevel::error, error.message, fields});
+  }
   message(LogLevel::error, error.message);
   if (!error.remedy.empty()) note("  " + error.remedy);
   if (!error.detail.empty()) log(error.detail);
 }
 
 void Console::log(std::string_view text) {
+  if (log_format_ == LogFormat::json) return write_line(log_line({LogLevel::info, text}));
   const std::lock_guard lock(mutex_);
   erase_status_line();
   write(stderr, printable_lines(text));
@@ -133,7 +150,7 @@ void Console::log(std::string_view text) {
 }
 
 LogSink Console::log_sink() {
-  return [this](LogLevel level, std::string_view text) { message(level, text); };
+  return [this](const LogRecord& received) { record(received); };
 }
 
 void Console::show_status_line(std::string line) {

@@ -3,6 +3,7 @@
 
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/session/log_json.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -26,6 +27,8 @@ class Console {
   explicit Console(Color color, std::string* output = nullptr);
 
   void set_format(OutputFormat format) { format_ = format; }
+  // json: each message is a line of log_line(), which has the error's remedy and detail as fields.
+  void set_log_format(LogFormat format) { log_format_ = format; }
   void set_verbosity(int verbosity) { verbosity_ = verbosity; }
   bool json() const { return format_ == OutputFormat::json; }
   bool verbose() const { return verbosity_ > 0; }
@@ -49,6 +52,8 @@ class Console {
   void message(LogLevel level, std::string_view text);
   void error(const Error& error);
   LogSink log_sink();
+  // Writes a log record like a message.
+  void record(const LogRecord& record);
 
   // Shows a line at the bottom of the terminal, below the messages. Does nothing if stderr is not a
   // terminal.
@@ -67,6 +72,7 @@ class Console {
   std::mutex mutex_;
   std::string* output_ = nullptr;
   OutputFormat format_ = OutputFormat::text;
+  LogFormat log_format_ = LogFormat::text;
   int verbosity_ = 0;
   bool terminal_ = false;
   bool heard_ = false;

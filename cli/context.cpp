@@ -2,6 +2,7 @@
 #include "context.hpp"
 
 #include "arguments.hpp"
+#include "nvtx_ranges.hpp"
 #include "password.hpp"
 #include "server_arguments.hpp"
 
@@ -35,6 +36,11 @@ Result<void> Context::check_environment() const {
   return {};
 }
 
+Result<LogFormat> Context::log_format() const {
+  if (!options_.log_format.empty()) return parse_log_format("--log-format", options_.log_format);
+  return log_format_from(environment_);
+}
+
 Result<fs::path> Context::home() const {
   if (!options_.home.empty()) return absolute(options_.home);
   const EnvironmentHome named = home_from(environment_);
@@ -57,6 +63,7 @@ SessionOptions Context::session_options() const {
   options.policy_file = options_.policy;
   if (!options_.nvrtc.empty()) options.compiler.library = options_.nvrtc;
   options.log = console_.log_sink();
+  options.ranges = nvtx_ranges();
   return options;
 }
 

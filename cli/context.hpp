@@ -29,6 +29,7 @@ struct GlobalOptions {
   std::vector<std::string> site_homes = {};  // --site-home; empty: CUBINET_SITE_HOMES
   std::string nvrtc = {};                    // --nvrtc; empty: search
   std::string policy = {};                   // --policy; empty: the home's
+  std::string log_format = {};               // --log-format; empty: CUBINET_LOG_FORMAT, or text
   unsigned jobs = 0;                         // --jobs; 0: as processors and memory allow
   int verbosity = 0;                         // -v, -vv
   bool json = false;                         // --json
@@ -43,6 +44,8 @@ class Context {
 
   // Returns invalid_argument if a variable has a value that it does not take.
   Result<void> check_environment() const;
+  // Returns --log-format, else CUBINET_LOG_FORMAT, else text.
+  Result<LogFormat> log_format() const;
 
   Console& console() const { return console_; }
   const EnvironmentVariables& environment() const { return environment_; }

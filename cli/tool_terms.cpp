@@ -102,6 +102,7 @@ constexpr Term kTerms[] = {
     {"pin_channel()", "`cubinet channel pin`"},
     {"report_cubin()", "`cubinet inspect`"},
     {"TuneOptions::table_file", "`cubinet tune --output`"},
+    {"prebuild()", "`cubinet prebuild`"},
     {"report_compilers()", "`cubinet doctor`"},
     {"tune_attention()", "`cubinet tune`"},
     {"unpin_channel()", "`cubinet channel unpin`"},

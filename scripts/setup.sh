@@ -16,7 +16,7 @@ packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils py
   libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
   zlib1g-dev)
 # Servers and tools that the tests start themselves. If one is missing, its tests are skipped.
-test_packages=(abigail-tools bindfs docker-registry dpkg-dev file fish groff-base nginx openssl zsh)
+test_packages=(abigail-tools bindfs docker-registry dpkg-dev file fish groff-base nginx openssl prometheus zsh)
 # Debian's browser: 122 MB to download, 414 MB installed. Ubuntu has no package of it, only a snap.
 browser_package=chromium
 

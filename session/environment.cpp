@@ -81,6 +81,18 @@ Result<CompilePolicy> parse_compile_policy(std::string_view name, std::string_vi
                "set it to \"on_miss\" or \"never\""};
 }
 
+Result<LogFormat> parse_log_format(std::string_view name, std::string_view text) {
+  if (text == "text") return LogFormat::text;
+  if (text == "json") return LogFormat::json;
+  return Error{ErrorCode::invalid_argument, fmt::format("`{}` has the value '{}'", name, text),
+               "set it to \"text\" or \"json\""};
+}
+
+Result<LogFormat> log_format_from(const EnvironmentVariables& environment) {
+  const auto format = environment.find("CUBINET_LOG_FORMAT");
+  return format ? parse_log_format("CUBINET_LOG_FORMAT", *format) : LogFormat::text;
+}
+
 Result<SessionOptions> session_options_from(const EnvironmentVariables& environment) {
   SessionOptions options;
   options.home = home_from(environment).folder;

@@ -192,6 +192,8 @@ Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options, Ope
   runtime.driver_library = options.driver_library;
   runtime.log = options.log;
   runtime.observer = options.observer;
+  runtime.ranges = options.ranges;
+  runtime.explains_compilations = options.journal;
   return Runtime::create(std::move(runtime));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/session.hpp>
+#include <cubinet/session/journal_writer.hpp>
 #include <cubinet/session/open_stores.hpp>
 #include <cubinet/session/planner_cache.hpp>
 #include <cubinet/session/template_files.hpp>
@@ -20,9 +21,11 @@ Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
   auto home = opened.home;
   auto recorder = std::make_shared<WorkloadRecorder>(options.log, options.record_folder);
+  auto journal = std::make_shared<JournalWriter>(home, opened.stores, opened.caches, options.log);
   SessionOptions observed = options;
-  observed.observer = [recorder, observer = options.observer](const KernelEvent& event) {
+  observed.observer = [recorder, journal, observer = options.observer](const KernelEvent& event) {
     recorder->note(event);
+    journal->note(event);
     if (observer) observer(event);
   };
   CUBINET_TRY_ASSIGN(auto runtime, make_runtime(observed, std::move(opened), std::move(catalog)));
@@ -103,6 +106,10 @@ Result<void> Session::start_recording() const {
 
 void Session::stop_recording() const {
   recorder_->stop(runtime_->counters());
+}
+
+bool Session::recording() const {
+  return recorder_->active();
 }
 
 Workload Session::recorded() const {

@@ -8,6 +8,7 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/session/explanation_json.hpp>
+#include <cubinet/session/journal.hpp>
 #include <cubinet/session/trust_report.hpp>
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ struct ExplainOptions {
   Places places;
   std::string device;
   TargetOptions targets;
+  std::string since;
 };
 
 std::string line_of(const ExplainedBuild& build, bool chosen) {
@@ -79,7 +81,36 @@ std::string fix_of(const Context& context, const ExplainOptions& options,
          context.given_places();
 }
 
+// Returns the command that makes a kernel of the journal. Sources are no arguments of a command.
+std::string fix_of(const JournalEntry& entry) {
+  const auto target = SmTarget::parse(entry.target);
+  const bool is_template = entry.spec && entry.spec->maker == KernelMaker::kernel_template;
+  return is_template && target ? compile_command(*entry.spec, *target) : entry.remedy();
+}
+
+Result<ExitStatus> explain_journal(const Context& context, const ExplainOptions& options) {
+  CUBINET_TRY_ASSIGN(const auto home, context.open_existing_registry());
+  JournalReport report;
+  if (home != nullptr) {
+    CUBINET_TRY_ASSIGN(report, read_journal(*home, {options.since, options.subject}));
+  }
+  for (const JournalEntry& entry : report.entries)
+    context.console().text(to_text(entry) + "\n  to have it: " + printable(fix_of(entry)));
+  if (report.entries.empty()) context.console().text("nothing was compiled for a request");
+  if (report.damaged + report.newer > 0) {
+    context.console().message(LogLevel::warning,
+                              fmt::format("{} of the journal cannot be read, {} of a newer cubinet",
+                                          plural(report.damaged, "line"), plural(report.newer, "line")));
+  }
+  context.console().document_text(to_json(report));
+  return ExitStatus::done;
+}
+
 Result<ExitStatus> explain(const Context& context, const ExplainOptions& options) {
+  if (!options.since.empty()) return explain_journal(context, options);
+  if (options.subject.empty() || options.device.empty())
+    return context.fail(Error{ErrorCode::invalid_argument, "a kernel and --device are needed",
+                              "name both, or list what was compiled with --since"});
   CUBINET_TRY_ASSIGN(const ComputeCapability device, ComputeCapability::parse_known(options.device));
   CUBINET_TRY_ASSIGN(const TargetPolicy policy, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
@@ -135,26 +166,31 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
 void add_explain(CLI::App& root, Action& chosen) {
   CLI::App* verb = root.add_subcommand(
       "explain",
-      "Say which build of a kernel a device would get, and why; needs no GPU and compiles nothing");
+      "Say which build of a kernel a device would get, and why, or what was compiled for requests");
   auto options = std::make_shared<ExplainOptions>();
   verb->add_option(
           "KERNEL", options->subject,
-          "A template (with -p), a key, or the name of a function, with @ and the beginning of a pin")
-      ->required()
+          "A template (with -p), a key, or the name of a function, with @ and the beginning of a pin; with "
+          "--since a key or a part of the kernel")
       ->type_name("");
   add_parameters(*verb, options->parameters);
   add_template_sources(*verb, options->sources);
-  add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0")->required();
+  add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0");
+  add_text(*verb, "--since", options->since, "TIME",
+           "List what processes compiled for requests since then, and why: 3h, 7d or 2026-11-27T03:00 (UTC)");
   add_places(*verb, options->places);
   add_cache(*verb, options->places);
   add_target_options(*verb, options->targets);
-  verb->footer(R"(Status 1 when no build may be used and none could be made.
+  verb->footer(
+      R"(Needs no GPU and compiles nothing. Status 1 when no build may be used and none could be made.
 
 Examples:
   cubinet explain rms_norm -p hidden_size=4096 --device sm_90
   cubinet explain 0123456789abcdef --device 10.3 --prefer family
   cubinet explain attention_decode -p head_dim_qk=128 -p head_dim_v=128 --device 9.0 --forbid sm_90a --json
-  cubinet explain rms_norm -p hidden_size=4096 --device sm_90 --cache https://cache.example/kernels)");
+  cubinet explain rms_norm -p hidden_size=4096 --device sm_90 --cache https://cache.example/kernels
+  cubinet explain --since 3h
+  cubinet explain attention_decode --since 2026-11-27T03:00 --json)");
   choose<ExplainOptions>(*verb, chosen, options, explain);
 }
 

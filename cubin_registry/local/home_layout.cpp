@@ -136,7 +136,7 @@ fs::path HomeLayout::build_lock(const KernelIdentity& identity, const BuildFinge
 
 bool HomeLayout::is_lock(const fs::path& path) const {
   if (path.parent_path() != locks()) return false;
-  for (const fs::path& lock : {store_lock(), import_lock(), sweep_lock(), uses_lock()}) {
+  for (const fs::path& lock : {store_lock(), import_lock(), sweep_lock(), uses_lock(), journal_lock()}) {
     if (path == lock) return true;
   }
   const std::string file_name = path.filename().string();

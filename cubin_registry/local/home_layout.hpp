@@ -26,6 +26,7 @@ class HomeLayout {
   std::filesystem::path quarantine() const { return root_ / "quarantine"; }
   std::filesystem::path pins() const { return root_ / "pins"; }
   std::filesystem::path uses() const { return root_ / "uses"; }
+  std::filesystem::path journal() const { return root_ / "journal"; }
   std::filesystem::path limit() const { return root_ / "limit"; }
   std::filesystem::path tuning() const { return root_ / "tuning"; }
   std::filesystem::path downloads() const { return root_ / "downloads"; }
@@ -51,6 +52,7 @@ class HomeLayout {
   std::filesystem::path import_lock() const { return locks() / "import.lock"; }
   std::filesystem::path sweep_lock() const { return locks() / "sweep.lock"; }
   std::filesystem::path uses_lock() const { return locks() / "uses.lock"; }
+  std::filesystem::path journal_lock() const { return locks() / "journal.lock"; }
   std::filesystem::path build_lock(const KernelIdentity& identity, const BuildFingerprint& fingerprint) const;
   // Returns whether a file is one of these locks.
   bool is_lock(const std::filesystem::path& path) const;

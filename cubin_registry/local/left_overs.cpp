@@ -35,8 +35,8 @@ bool is_interrupted_write(const fs::path& path) {
 Result<std::vector<fs::path>> temporaries_beside_index(const FileStore& store) {
   std::vector<fs::path> paths;
   // The home's folder may contain unrelated files.
-  for (const fs::path& file :
-       {store.home().index(), store.home().limit(), store.home().uses(), store.home().tuning()}) {
+  for (const fs::path& file : {store.home().index(), store.home().limit(), store.home().uses(),
+                               store.home().tuning(), store.home().journal()}) {
     const std::string prefix = "." + file.filename().string() + ".";
     CUBINET_TRY_ASSIGN(const auto names, store.list_or_nothing(file.parent_path()));
     for (const std::string& name : names) {

@@ -50,6 +50,7 @@ LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink l
       records_(store_),
       imports_(store_, index_, access_),
       downloads_(store_, access_),
+      journal_(store_, access_),
       preferred_(store_),
       description_{.kind = "home",
                    .place = store_.home().root().native(),

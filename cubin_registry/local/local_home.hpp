@@ -6,6 +6,7 @@
 #include "local/index_keeper.hpp"
 #include "local/local_downloads.hpp"
 #include "local/local_imports.hpp"
+#include "local/local_journal.hpp"
 #include "local/pinned_builds.hpp"
 #include "local/record_cache.hpp"
 #include "local/retention.hpp"
@@ -47,6 +48,7 @@ class LocalHome final : public Home {
                                                     const BuildFingerprint& fingerprint) override;
   Imports& imports() override { return imports_; }
   Downloads& downloads() override { return downloads_; }
+  HomeJournal& journal() override { return journal_; }
   Result<HomeStats> stats() override;
   Result<VerifyReport> verify() override;
   Result<VerifyReport> repair() override;
@@ -90,6 +92,7 @@ class LocalHome final : public Home {
   RecordCache records_;
   mutable LocalImports imports_;  // caches what it has read
   LocalDownloads downloads_;
+  LocalJournal journal_;
   PreferredBuilds preferred_;
   StoreDescription description_;
   std::mutex rows_mutex_;

@@ -12,6 +12,7 @@ void add_function(nanobind::module_& module);
 void add_attention(nanobind::module_& module);
 void add_command(nanobind::module_& module);
 void add_prebuild(nanobind::module_& module);
+void add_observe(nanobind::module_& module);
 void add_report(nanobind::module_& module);
 void add_workload(nanobind::module_& module);
 void add_freeze(nanobind::module_& module);

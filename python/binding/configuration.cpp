@@ -2,6 +2,7 @@
 #include "configuration.hpp"
 
 #include "errors.hpp"
+#include "nvtx.hpp"
 #include "text.hpp"
 
 namespace cubinet_python {
@@ -28,6 +29,7 @@ ConfigHandle make_configuration(const Variables& variables, const Options& optio
     });
   }
   send_log_to_python(created);
+  send_ranges_to_nvtx(created);
   return config;
 }
 

@@ -17,6 +17,7 @@ namespace nb = nanobind;
 struct Line {
   std::int32_t level;
   std::string text;
+  std::string fields;
   Line* next;
 };
 
@@ -31,9 +32,10 @@ int deliver_when_asked(void*) {
   return 0;
 }
 
-void receive(void*, std::int32_t level, cubinet_string message) {
+void receive(void*, std::int32_t level, cubinet_string message, cubinet_string fields) {
   if (stopped.load(std::memory_order_relaxed)) return;
-  Line* const line = new (std::nothrow) Line{level, std::string(view_of(message)), nullptr};
+  Line* const line =
+      new (std::nothrow) Line{level, std::string(view_of(message)), std::string(view_of(fields)), nullptr};
   if (line == nullptr) return;
   line->next = newest_line.load(std::memory_order_relaxed);
   while (!newest_line.compare_exchange_weak(line->next, line)) {
@@ -60,7 +62,8 @@ void deliver(const Line& line) {
   try {
     const nb::object text = nb::steal(
         PyUnicode_DecodeUTF8(line.text.data(), static_cast<Py_ssize_t>(line.text.size()), "replace"));
-    nb::module_::import_("cubinet.logs").attr("emit")(line.level, text);
+    nb::module_::import_("cubinet.logs")
+        .attr("emit")(line.level, text, nb::str(line.fields.data(), line.fields.size()));
   } catch (nb::python_error& error) {
     // An interrupt that arrives while a handler runs is meant for the program.
     if (error.matches(PyExc_KeyboardInterrupt)) return PyErr_SetInterrupt();
@@ -72,7 +75,7 @@ void deliver(const Line& line) {
 
 void send_log_to_python(cubinet_config* config) {
   cubinet_log_callback callback = CUBINET_LOG_CALLBACK_INIT;
-  callback.call = receive;
+  callback.record = receive;
   cubinet_error* error = nullptr;
   if (cubinet_config_set_log(config, &callback, &error) != CUBINET_OK) raise(error);
 }

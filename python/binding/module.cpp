@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
   add_attention(module);
   add_command(module);
   add_prebuild(module);
+  add_observe(module);
   add_report(module);
   add_workload(module);
   add_freeze(module);

@@ -80,6 +80,8 @@ class Configuration:
     record_folder: PathLike | None = None
     """The folder of a file to which the workload is appended while it is recorded. None:
     CUBINET_RECORD, or no file."""
+    journal: bool | None = None
+    """If False, compilations for requests are not noted in the home's journal."""
     environment: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
     """The variables that are read. None: those of the process."""
 
@@ -160,6 +162,8 @@ def lines_of(configuration: Configuration) -> tuple[list[bytes], list[tuple[str,
         add("module_limit", str(configuration.module_limit))
     add("module_limit_excess", configuration.module_limit_excess)
     add("record_folder", configuration.record_folder)
+    if configuration.journal is not None:
+        add("journal", "true" if configuration.journal else "false")
     return variables_of(environment), options
 
 

@@ -18,7 +18,7 @@ from cubinet.prebuild import Progress
 from cubinet.workload import Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -270,6 +270,30 @@ class Runtime:
         """Forgets all kernels of a device whose primary context was reset, and returns how many were
         loaded. Launches of older Functions raise DriverError; the next request loads the kernel again."""
         return self._handle.forget(device)
+
+    def metrics(self) -> dict[str, Any]:
+        """Returns the counters, the durations and the state: "requests" by outcome, "seconds" by phase,
+        "modules" by state, "trims", "stores", "recording" and others (docs/observability.md). Contacts
+        no server."""
+        metrics: dict[str, Any] = json.loads(_core.metrics(self._handle))
+        return metrics
+
+    def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
+        """Returns the metrics in the text format 0.0.4 of Prometheus, with these labels in every sample.
+
+        Raises InvalidArgument for more than 16 labels, a name that is wrong or used, and a value of more
+        than 256 bytes."""
+        return _core.prometheus(self._handle, list((labels or {}).items()))
+
+    def journal(self, since: str = "", kernel: str = "") -> dict[str, Any]:
+        """Returns the journal of the home: "entries", the newest last, has what was compiled for
+        requests, why, and what would have avoided it. "damaged" and "newer" count lines that cannot be
+        read. `since` is a period, such as "3h", or a time in UTC, such as "2026-11-27T03:00"; `kernel` is
+        a key or a part of the specification.
+
+        Raises Unavailable if the Runtime has no home."""
+        journal: dict[str, Any] = json.loads(_core.journal(self._handle, since, kernel))
+        return journal
 
     def stores(self) -> list[dict[str, Any]]:
         """Returns the stores that the Runtime searches, in their order, with "kind", "place", "source",

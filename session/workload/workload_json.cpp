@@ -53,6 +53,8 @@ Result<ParameterValue> typed_value_of(const JsonValue& value) {
   return Error{ErrorCode::invalid_argument, "a value of an unknown type"};
 }
 
+}  // namespace
+
 json spec_json(const KernelSpec& spec) {
   json parameters = json::object();
   for (const auto& [name, value] : spec.parameters)
@@ -91,6 +93,8 @@ Result<KernelSpec> spec_of(const JsonValue& value, const std::string& where) {
   CUBINET_TRY(object.finish());
   return spec;
 }
+
+namespace {
 
 json options_json(const PlanOptions& options) {
   PlanOptions plain = options;

@@ -91,7 +91,7 @@ TEST_CASE("the order in which bundles are given does not matter, the newest goes
 TEST_CASE("what is damaged or gone is skipped for the next best, and damage is logged") {
   std::string said;
   const auto shelf = std::make_shared<ShelfStore>();
-  Library library({shelf}, [&](LogLevel, std::string_view line) { said += line; });
+  Library library({shelf}, [&](const LogRecord& record) { said += record.message; });
   const ShelfBuild best;
   const ShelfBuild second{.word = "a", .origin = CubinOrigin::bundle, .version = 2};
   const ShelfBuild third{.word = "b", .origin = CubinOrigin::bundle, .version = 1};
@@ -138,7 +138,7 @@ TEST_CASE("a build is kept in the first store that takes it, else in memory, whi
   const auto first = std::make_shared<ShelfStore>();
   const auto second = std::make_shared<ShelfStore>();
   Library library({reader, first, second},
-                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+                  [&](const LogRecord& record) { warnings += record.level == LogLevel::warning ? 1 : 0; });
   CHECK(library.keep(ShelfBuild{.word = "a"}.make()) == KernelSource::registry);
   CHECK(reader->published == 0);
   CHECK(first->list()->size() == 1);
@@ -161,8 +161,8 @@ TEST_CASE("a home that cannot be written is warned of once with the reason, when
   std::vector<std::string> warnings;
   const auto home = std::make_shared<ShelfStore>(KernelSource::registry, "/shelf", false);
   home->describe_read_only("the home '/shelf' cannot be written: Read-only file system");
-  Library library({home}, [&](LogLevel level, std::string_view line) {
-    if (level == LogLevel::warning) warnings.emplace_back(line);
+  Library library({home}, [&](const LogRecord& record) {
+    if (record.level == LogLevel::warning) warnings.emplace_back(record.message);
   });
   CHECK(warnings.empty());
   for (const char* word : {"a", "b"})
@@ -183,7 +183,7 @@ TEST_CASE("a build is kept after all if its lock had the last file descriptor") 
   int warnings = 0;
   const auto home = std::make_shared<ShelfStore>();
   Library library({home},
-                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+                  [&](const LogRecord& record) { warnings += record.level == LogLevel::warning ? 1 : 0; });
   CHECK(library.keep(ShelfBuild().make(), std::make_unique<LastDescriptor>(*home)) == KernelSource::registry);
   CHECK(home->published == 2);
   CHECK(warnings == 0);
@@ -208,7 +208,7 @@ TEST_CASE("a server that is out stops nothing that stands without it, and is tol
   home->put(build.make());
   server->put(ShelfBuild{.word = "shipped", .origin = CubinOrigin::bundle}.make());
   Library library({home, server},
-                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+                  [&](const LogRecord& record) { warnings += record.level == LogLevel::warning ? 1 : 0; });
   server->silent = true;
   for (int i = 0; i < 3; ++i)
     CHECK(digest_of(library.choose(library.candidates(kernel()), build_request_of("today"))) ==
@@ -230,8 +230,8 @@ TEST_CASE("a server that is out stops nothing that stands without it, and is tol
 TEST_CASE("a cache is asked for one build alone, counted, and told once while it does not answer") {
   int warnings = 0;
   const auto cache = std::make_shared<ShelfCache>();
-  Library library(
-      {}, [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; }, {cache});
+  Library library({}, [&](const LogRecord& record) { warnings += record.level == LogLevel::warning ? 1 : 0; },
+                  {cache});
   const Cubin build = ShelfBuild().make();
   const auto ask = [&] {
     return library.find_build(build.record->identity, build.record->kind, build.record->fingerprint);
@@ -265,7 +265,7 @@ TEST_CASE("a store that does not answer is told and stops no request, but a list
   const ShelfBuild build{.has_row = true};
   shelf->put(build.make());
   other->put(build.make());
-  Library library({shelf, other}, [&](LogLevel, std::string_view line) { said += line; });
+  Library library({shelf, other}, [&](const LogRecord& record) { said += record.message; });
   CHECK(library.rows()->size() == 3);
   shelf->silent = true;
   CHECK(digest_of(library.choose(library.candidates(kernel()), build_request_of("today"))) ==
@@ -289,7 +289,7 @@ TEST_CASE("measurements are those of all stores, and one that does not answer is
   newer.add(measured_row(1));
   ok(bundle->add_tuning(newer));
   std::string said;
-  Library library({home, bundle}, [&](LogLevel, std::string_view line) { said += line; });
+  Library library({home, bundle}, [&](const LogRecord& record) { said += record.message; });
   CHECK(library.tuning() == newer);
   bundle->silent = true;
   CHECK(library.tuning() == table_of(measured_row(64)));
@@ -322,7 +322,7 @@ class TapeStore final : public Store {
 TEST_CASE("a store of a new kind needs nothing but itself, and its kind is only printed") {
   std::string said;
   const auto tape = std::make_shared<TapeStore>();
-  Library library({tape}, [&](LogLevel, std::string_view line) { said += line; });
+  Library library({tape}, [&](const LogRecord& record) { said += record.message; });
   const auto found = library.choose(library.candidates(kernel()), build_request_of("today"));
   REQUIRE(found);
   CHECK(found->source == KernelSource::bundle);

@@ -70,9 +70,9 @@ struct Journal {
     };
   }
   LogSink sink() {
-    return [this](LogLevel, std::string_view line) {
+    return [this](const LogRecord& record) {
       const std::lock_guard lock(mutex);
-      lines.emplace_back(line);
+      if (record.fields.empty()) lines.emplace_back(record.message);  // requests are among the events
     };
   }
   bool said(std::string_view part) {

@@ -99,7 +99,7 @@ TEST_CASE_FIXTURE(FileCheckFixture, "cancelled after any number of files, the ne
 TEST_CASE_FIXTURE(FileCheckFixture, "a store that cannot remember costs time and nothing else") {
   store.forgets = true;
   std::string warning;
-  options.log = [&](LogLevel, std::string_view text) { warning = text; };
+  options.log = [&](const LogRecord& record) { warning = record.message; };
   CHECK(check().complete);
   CHECK(warning.find("no space") != std::string::npos);
   CHECK(reads(check()) == 6);

@@ -141,7 +141,7 @@ TEST_CASE_FIXTURE(MadeTree, "one writes at a time, the next waits for it or is t
   std::optional<MirrorTree> first(open());
   std::atomic<int> warnings = 0;
   const auto stopped = MirrorTree::open(
-      posix_file_system(), root, [] { return true; }, [&](LogLevel, std::string_view) { ++warnings; });
+      posix_file_system(), root, [] { return true; }, [&](const LogRecord&) { ++warnings; });
   REQUIRE_FALSE(stopped);
   CHECK(stopped.error().code == ErrorCode::unavailable);
   CHECK(warnings == 1);

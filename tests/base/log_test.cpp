@@ -10,8 +10,8 @@ namespace {
 
 TEST_CASE("a sink gets the level and the line, no sink is silence") {
   std::string said;
-  const LogSink sink = [&](LogLevel level, std::string_view line) {
-    said += std::string(to_string(level)) + " " + std::string(line) + ";";
+  const LogSink sink = [&](const LogRecord& record) {
+    said += std::string(to_string(record.level)) + " " + std::string(record.message) + ";";
   };
   log(sink, LogLevel::debug, "a");
   log(sink, LogLevel::info, "b");

@@ -151,6 +151,6 @@ TEST_CASE("a receiver without a function is refused and not dropped") {
   callback.drop = [](void* user) { ++*static_cast<int*>(user); };
   Failure failure;
   CHECK(cubinet_config_set_log(config.get(), &callback, failure.out()) == CUBINET_INVALID_ARGUMENT);
-  CHECK(failure.message() == "`callback.call` is NULL");
+  CHECK(failure.message() == "`callback.call` and `callback.record` are NULL");
   CHECK(drops == 0);
 }

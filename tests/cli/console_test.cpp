@@ -130,3 +130,23 @@ TEST_CASE("no file that is opened later takes the number of a stream that is clo
     return apart && ::write(STDOUT_FILENO, "x", 1) < 0 && ::write(STDERR_FILENO, "x", 1) == 1;
   }));
 }
+
+TEST_CASE("messages are lines of JSON if an option or a variable says so") {
+  const Sandbox sandbox;
+  const auto fields = [](const ToolResult& result) { return nlohmann::json::parse(result.err); };
+  const auto error = fields(sandbox.run({"templates", "noth\x1bing", "--log-format", "json"}));
+  CHECK(error["level"] == "error");
+  CHECK(error["code"] == "not_found");
+  CHECK(error["event"] == "error");
+  CHECK(error["time"].get<std::string>().ends_with("Z"));
+  ToolSetting setting;
+  setting.environment = {{"CUBINET_LOG_FORMAT", "json"}};
+  CHECK(fields(sandbox.run({"templates", "nothing"}, setting))["level"] == "error");
+  CHECK(contains(sandbox.run({"templates", "nothing", "--log-format", "text"}, setting).err,
+                 "cubinet: error: "));
+  setting.environment = {{"CUBINET_LOG_FORMAT", "xml"}};
+  const ToolResult wrong = sandbox.run({"templates"}, setting);
+  CHECK(wrong.status == 2);
+  CHECK(contains(wrong.err, "`CUBINET_LOG_FORMAT` has the value 'xml'"));
+  CHECK(sandbox.run({"templates", "--log-format", "xml"}).status == 2);
+}

@@ -6,7 +6,9 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
+#include <cubinet/cubin_registry/journal.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/session/journal_writer.hpp>
 
 #include <doctest/doctest.h>
 
@@ -356,4 +358,54 @@ extern "C" __global__ void scaled(float* p) { p[threadIdx.x] *= FACTOR; }
   REQUIRE(built.status == 0);
   CHECK(built.json()["reused"] == 1);
   CHECK(built.json()["compiled"] == 1);
+}
+
+TEST_CASE("what was compiled for requests is listed with what the stores had and a command that makes it") {
+  const Sandbox sandbox;
+  CHECK(contains(sandbox.run({"explain", "--since", "1h"}).out, "nothing was compiled for a request"));
+  {
+    const auto home = Home::open({.path = sandbox.home().string()});
+    REQUIRE(home);
+    JournalEntry entry;
+    entry.process = "python3";
+    entry.pid = 7;
+    entry.host = "pod-1";
+    entry.kernel = "rms_norm(hidden_size=64)";
+    entry.spec = KernelSpec{"rms_norm", {}}.set("hidden_size", 64);
+    entry.key = "0123456789abcdef";
+    entry.target = "sm_90a";
+    entry.capability = "9.0";
+    entry.compile_seconds = 1.5;
+    entry.stores = {{.kind = "memory"}, {"bundle", "/b.bundle", {"sm_80: does not run on 9.0"}}};
+    entry.nearest = {"fedcba9876543210 for sm_90a: hidden_size 128 instead of 64"};
+    REQUIRE((*home)->journal().add(journal_text(entry)));
+    entry.spec.reset();
+    entry.kernel = "\x1b[31m";
+    REQUIRE((*home)->journal().add(journal_text(entry)));
+    REQUIRE((*home)->journal().add("no JSON"));
+  }
+  const ToolResult listed = sandbox.run({"explain", "--since", "1h"});
+  CHECK(listed.status == 0);
+  CHECK(contains(listed.out, "python3 7 on pod-1: rms_norm(hidden_size=64) for sm_90a (device 0, 9.0)"));
+  CHECK(contains(listed.out, "  memory: no build\n  bundle /b.bundle: sm_80: does not run on 9.0\n"));
+  CHECK(contains(listed.out, "to have it: cubinet compile rms_norm -p hidden_size=64 --target sm_90a"));
+  CHECK(contains(listed.out, "to have it: prebuild it for sm_90a (`cubinet prebuild`)"));
+  CHECK_FALSE(contains(listed.out, "\x1b"));
+  CHECK(contains(listed.err, "1 line of the journal cannot be read, 0 lines of a newer cubinet"));
+  const auto json = sandbox.run({"explain", "rms_norm", "--since", "1h", "--json"}).json();
+  REQUIRE(json["entries"].size() == 1);
+  CHECK(json["entries"][0]["parameters"]["hidden_size"] == 64);
+  CHECK(json["damaged"] == 1);
+  CHECK(sandbox.run({"explain", "--since", "soon"}).status == 2);
+  CHECK(sandbox.run({"explain", "--since", ""}).status == 2);
+}
+
+TEST_CASE("without a time a kernel and a device are needed") {
+  const Sandbox sandbox;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"explain"}, {"explain", "rms_norm"}, {"explain", "--device", "9.0"}}) {
+    const ToolResult result = sandbox.run(words);
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, "a kernel and --device are needed"));
+  }
 }

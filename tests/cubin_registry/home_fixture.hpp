@@ -59,9 +59,9 @@ struct LogLines {
   std::vector<std::string> lines;
 
   LogSink sink() {
-    return [this](LogLevel level, std::string_view line) {
+    return [this](const LogRecord& record) {
       const std::lock_guard lock(mutex);
-      lines.push_back(std::string(to_string(level)) + ": " + std::string(line));
+      lines.push_back(std::string(to_string(record.level)) + ": " + std::string(record.message));
     };
   }
   std::size_t count(std::string_view text) {

@@ -18,7 +18,7 @@ namespace {
 struct ChannelFixture {
   ServerStoreOptions options() const {
     ServerStoreOptions made = served.options();
-    made.log = [this](LogLevel, std::string_view line) { log += std::string(line) + "\n"; };
+    made.log = [this](const LogRecord& record) { log += std::string(record.message) + "\n"; };
     return made;
   }
   std::uint64_t version(const ServerStoreOptions& options) const {

@@ -263,7 +263,7 @@ TEST_CASE("who may not write is warned once, and goes on reading") {
   });
   std::atomic<int> warnings{0};
   auto options = cache_options(server.url("/c"), server.authority(), &writer_key());
-  options.log = [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; };
+  options.log = [&](const LogRecord& record) { warnings += record.level == LogLevel::warning ? 1 : 0; };
   {
     const auto cache = ok(open_remote_cache(std::move(options)));
     for (int i = 0; i < 5; ++i)

@@ -15,7 +15,7 @@ TEST_CASE("whatever was pushed is sent before a queue is gone, in its order, and
   std::vector<int> sent;
   std::vector<LogLevel> told;
   {
-    UploadQueue queue({}, 10s, [&](LogLevel level, std::string_view) { told.push_back(level); });
+    UploadQueue queue({}, 10s, [&](const LogRecord& record) { told.push_back(record.level); });
     for (int i = 0; i < 20; ++i) {
       queue.push([&sent, i](HttpClient&) -> Result<void> {
         sent.push_back(i);

@@ -64,8 +64,8 @@ DriverUnderTest::DriverUnderTest() : DriverUnderTest(Unopened{}) {
 }
 
 void DriverUnderTest::open() {
-  auto opened = Driver::open(
-      driver_library(), [lines = log](LogLevel, std::string_view message) { lines->emplace_back(message); });
+  auto opened = Driver::open(driver_library(),
+                             [lines = log](const LogRecord& record) { lines->emplace_back(record.message); });
   if (!opened && opened.error().code == ErrorCode::unavailable && stub == nullptr) {
     skip(opened.error().to_line());
     return;

@@ -130,7 +130,7 @@ TEST_CASE("Every driver call may fail and nothing crashes or stays behind" * doc
   const Cubin clusters = cubinet::test::cluster_cubin(test.target());
   test.device = nullptr;
   test.driver = nullptr;
-  const LogSink log = [lines = test.log](LogLevel, std::string_view line) { lines->emplace_back(line); };
+  const LogSink log = [lines = test.log](const LogRecord& record) { lines->emplace_back(record.message); };
   test.stub->reset();
   const auto healthy = whole_life(log, cubin, clusters);
   REQUIRE_MESSAGE(healthy.has_value(), healthy.error().to_line());

@@ -35,7 +35,7 @@ TEST_CASE("A driver from before CUDA 12 loads modules a context at a time") {
   stub->set_version(11080);
   std::vector<std::string> log;
   const auto driver = Driver::open(cubinet::test::old_driver_library(),
-                                   [&](LogLevel, std::string_view message) { log.emplace_back(message); });
+                                   [&](const LogRecord& record) { log.emplace_back(record.message); });
   REQUIRE(driver);
   CHECK((*driver)->version() == 11080);
   CHECK(!(*driver)->has_libraries());

@@ -107,10 +107,9 @@ TEST_CASE("A limit makes a load an error or a warning and never unloads") {
   CHECK(strict.get_or_load(test.device, wide));
 
   std::vector<std::string> lines;
-  ModuleCache warned({.bytes = 1, .excess = ModuleLimit::Excess::warning},
-                     [&](LogLevel level, std::string_view line) {
-                       if (level == LogLevel::warning) lines.emplace_back(line);
-                     });
+  ModuleCache warned({.bytes = 1, .excess = ModuleLimit::Excess::warning}, [&](const LogRecord& record) {
+    if (record.level == LogLevel::warning) lines.emplace_back(record.message);
+  });
   CHECK(warned.get_or_load(test.device, test.cubin()));
   CHECK(lines.size() == 1);
 }

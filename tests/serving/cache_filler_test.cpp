@@ -28,8 +28,9 @@ struct FilledHome {
   std::vector<std::string> fill(std::vector<ComputeCapability> devices,
                                 std::vector<std::shared_ptr<Store>> stores) {
     report = {};
-    const CacheFiller filler(std::move(devices),
-                             [this](LogLevel, std::string_view text) { logged += std::string(text) + "\n"; });
+    const CacheFiller filler(std::move(devices), [this](const LogRecord& record) {
+      logged += std::string(record.message) + "\n";
+    });
     return filler.fill(cache, stores, report);
   }
   ServeWarmReport::Counts counts() const { return report.sum(); }

@@ -19,7 +19,7 @@ struct Warm {
 
   Warm() {
     options.session.home = (temp / "home").string();
-    options.session.log = [this](LogLevel, std::string_view text) { logged += std::string(text) + "\n"; };
+    options.session.log = [this](const LogRecord& record) { logged += std::string(record.message) + "\n"; };
     options.environment = EnvironmentVariables({"PATH=/bin:/usr/bin", "OUT=" + (temp / "out").string(),
                                                 "IN=" + test::recorded("triton-3.9.0").string()});
     options.caches = {{"triton", (temp / "out").string()}};
@@ -126,8 +126,8 @@ TEST_CASE("what fails in every interval is logged once") {
   Warm warm;
   test::write_file(warm.temp / "out", "a file");
   const fs::path file = warm.temp / "log";
-  warm.options.session.log = [file](LogLevel, std::string_view text) {
-    std::ofstream(file, std::ios::app) << text << '\n';
+  warm.options.session.log = [file](const LogRecord& record) {
+    std::ofstream(file, std::ios::app) << record.message << '\n';
   };
   warm.options.interval = std::chrono::milliseconds(1);
   // Ends after the first line. Several intervals pass, or only one on a busy machine.

@@ -33,7 +33,7 @@ struct Shell {
     supervision.helper = [](HelperLink& link) { link.ready(); };
     supervision.start_limit = 1min;
     supervision.end_limit = 1min;
-    supervision.log = [this](LogLevel, std::string_view text) { logged += std::string(text) + "\n"; };
+    supervision.log = [this](const LogRecord& record) { logged += std::string(record.message) + "\n"; };
   }
   int run() const { return supervise(supervision); }
   bool has(const char* file) const { return fs::exists(temp / file); }

@@ -116,3 +116,16 @@ TEST_CASE("the credentials of S3 and of docker are found where their own tools k
   CHECK(named.access.s3.config_file == "/c");
   CHECK(named.access.docker.configuration_file == "/d/config.json");
 }
+
+TEST_CASE("the format of the log is text unless its variable says JSON") {
+  const auto format = [](std::vector<std::string> lines) {
+    return log_format_from(EnvironmentVariables(std::move(lines)));
+  };
+  CHECK(*format({}) == LogFormat::text);
+  CHECK(*format({"CUBINET_LOG_FORMAT="}) == LogFormat::text);
+  CHECK(*format({"CUBINET_LOG_FORMAT=text"}) == LogFormat::text);
+  CHECK(*format({"CUBINET_LOG_FORMAT=json"}) == LogFormat::json);
+  const auto wrong = format({"CUBINET_LOG_FORMAT=xml"});
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().code == ErrorCode::invalid_argument);
+}

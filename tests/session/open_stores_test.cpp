@@ -15,7 +15,7 @@ namespace {
 struct Log {
   std::vector<std::string> lines;
   LogSink sink() {
-    return [this](LogLevel, std::string_view line) { lines.emplace_back(line); };
+    return [this](const LogRecord& record) { lines.emplace_back(record.message); };
   }
 };
 

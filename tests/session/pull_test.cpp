@@ -114,8 +114,8 @@ TEST_CASE("a channel that has gone back is pulled with a warning") {
   served.push(3);
   ok(pull(served.session, {served.reference()}));
   served.push(1);
-  served.session.log = [&](LogLevel level, std::string_view text) {
-    if (level == LogLevel::warning) warnings += text;
+  served.session.log = [&](const LogRecord& record) {
+    if (record.level == LogLevel::warning) warnings += record.message;
   };
   const PullResult back = ok(pull(served.session, {served.reference()}));
   CHECK(back.version == 1);

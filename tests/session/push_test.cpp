@@ -70,8 +70,8 @@ TEST_CASE("a channel that no server can have is refused before anything is writt
 TEST_CASE("an older version than the channel names is pushed with a warning") {
   test::ServedChannel served;
   std::string warnings;
-  served.session.log = [&](LogLevel level, std::string_view text) {
-    if (level == LogLevel::warning) warnings += text;
+  served.session.log = [&](const LogRecord& record) {
+    if (record.level == LogLevel::warning) warnings += record.message;
   };
   CHECK_FALSE(served.push(3).older_than);
   CHECK_FALSE(served.push(3).older_than);

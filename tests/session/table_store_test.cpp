@@ -30,7 +30,7 @@ TEST_CASE("rows that cannot be used are logged, and a file that is no header is 
   std::string header = test::published_header(rows);
   header.replace(header.rfind("kSM_"), 4, "kQQ_");
   std::string logged;
-  ok(open_table("rows.h", as_bytes(header), [&](LogLevel, std::string_view line) { logged += line; }));
+  ok(open_table("rows.h", as_bytes(header), [&](const LogRecord& record) { logged += record.message; }));
   CHECK(logged.find("rows.h:") != std::string::npos);
   const test::TempDir folder;
   test::write_file(folder / "other.h", "int x;");

@@ -77,7 +77,7 @@ TEST_CASE("the counters of a recording are those of the periods in which it was 
 
 TEST_CASE("a full recording is logged once, and a reader takes all of it") {
   int warnings = 0;
-  WorkloadRecorder recorder([&](LogLevel, std::string_view) { ++warnings; }, {}, 10);
+  WorkloadRecorder recorder([&](const LogRecord&) { ++warnings; }, {}, 10);
   ok(recorder.start({}));
   for (int i = 0; i < 15; ++i)
     recorder.note(load_of(i));
@@ -132,7 +132,7 @@ TEST_CASE("a recorder appends each entry to a file at once, and its counters at 
 
 TEST_CASE("a file that cannot be written is one warning, and the recording goes on in memory") {
   int warnings = 0;
-  WorkloadRecorder recorder([&](LogLevel, std::string_view) { ++warnings; }, "/none");
+  WorkloadRecorder recorder([&](const LogRecord&) { ++warnings; }, "/none");
   ok(recorder.start({}));
   recorder.note(load_of(1));
   recorder.note(load_of(2));

@@ -234,7 +234,7 @@ struct Node {
       signers.push_back({key->public_key(), ""});
     return cubinet::admit(
         policy, "'file'", {channel, version, expires}, signers, *files, expiry, 1'000'000,
-        [this](LogLevel, std::string_view line) { log.emplace_back(line); }, remembers);
+        [this](const LogRecord& record) { log.emplace_back(record.message); }, remembers);
   }
 };
 

@@ -10,8 +10,9 @@ namespace cubinet {
 struct FoundCubin {
   Cubin cubin;
   KernelSource source = KernelSource::registry;
-  double find_seconds = 0;
-  double compile_seconds = 0;
+  double find_seconds = 0;     // look-up, fetching, reading and verification
+  double compile_seconds = 0;  // by the compiler, and keeping the build
+  double wait_seconds = 0;     // for the build of another thread or process
 };
 
 }  // namespace cubinet

@@ -38,6 +38,7 @@ struct ExplainedBuild {
   // instead of 16". Only the record, `wanted_target` and the verdict of an unwanted target are then
   // set.
   std::vector<std::string> differences = {};
+  std::size_t store = 0;  // of an existing build: the index in Runtime::stores()
 };
 
 // The result of a request for one kernel on one device if it were made now, and the reasons.

@@ -6,6 +6,7 @@
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/build_cache.hpp>
 #include <cubinet/cubin_registry/store.hpp>
+#include <cubinet/duration_histogram.hpp>
 #include <cubinet/found_cubin.hpp>
 #include <cubinet/freeze.hpp>
 #include <cubinet/jit/compile_options.hpp>
@@ -43,9 +44,22 @@ struct KernelEvent {
   std::optional<Error> error;
   std::uint64_t bytes = 0;  // of the image
   double total_seconds = 0;
-  double find_seconds = 0;     // lookup, reading and verification
-  double compile_seconds = 0;  // includes waiting for another builder
+  double find_seconds = 0;     // lookup, fetching, reading and verification
+  double compile_seconds = 0;  // by the compiler, and keeping the build
+  double wait_seconds = 0;     // for the build of another thread or process
   double load_seconds = 0;     // by the driver
+  // Why function() compiled the kernel: what the stores had just before. Set if `source` is
+  // compiled and RuntimeOptions::explains_compilations is on; otherwise null.
+  std::shared_ptr<const KernelExplanation> explanation = {};
+};
+
+// Receives the beginning and the end of the phases of a request that misses the process cache, for
+// a profiler's timeline: "cubinet request", "cubinet find", "cubinet compile" and "cubinet load",
+// each followed by the kernel. Ranges of a thread are nested. Called on the requesting thread, by
+// several threads at once. `name` ends with a zero and is valid during the call. Must not throw.
+struct RangeHook {
+  Callback<void(const char* name)> begin = {};
+  Callback<void()> end = {};
 };
 
 enum class CompilePolicy { on_miss, never };
@@ -76,6 +90,10 @@ struct RuntimeOptions {
   // joined the request of another thread, only its failure is reported; its success counts as a
   // process hit. Not called in a forked child. Must not throw.
   Callback<void(const KernelEvent&)> observer;
+  // If true, KernelEvent::explanation is set. A compilation then lists the stores once more, except
+  // servers.
+  bool explains_compilations = false;
+  RangeHook ranges = {};  // both callbacks, or none
 };
 
 // A complete, checked specification. `Runtime::resolve` makes it once for many requests. Immutable
@@ -139,6 +157,17 @@ class Runtime {
     // Requests for a kernel (function, cubin) that returned an error other than a miss.
     std::uint64_t failures = 0;
     std::uint64_t bytes_loaded = 0;
+    std::uint64_t trims = 0;  // calls of trim() that succeeded
+    std::uint64_t trimmed_modules = 0;
+    std::uint64_t trimmed_bytes = 0;
+    // The durations of the requests that missed the process cache, and of their phases
+    // (KernelEvent). A request is counted in the phases that it had.
+    DurationHistogram request_seconds;
+    DurationHistogram find_seconds;
+    DurationHistogram compile_seconds;
+    DurationHistogram load_seconds;
+    // Also counts the requests that joined the request of another thread.
+    DurationHistogram wait_seconds;
     // One for each of Runtime::stores(), then one for each of Runtime::caches(), in their order. A
     // store with many `asked` and no `used` only adds latency.
     std::vector<StoreUses> stores;

@@ -61,6 +61,7 @@ class Session {
   // the recording's identifier.
   Result<void> start_recording() const;
   void stop_recording() const;
+  bool recording() const;
   // Returns what was noted, and the counters of the recording. At most kMaximumWorkloadLines are
   // kept; a warning is logged when the recording is full.
   Workload recorded() const;

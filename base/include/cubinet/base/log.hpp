@@ -3,7 +3,10 @@
 
 #include <cubinet/base/callback.hpp>
 
+#include <cstdint>
+#include <span>
 #include <string_view>
+#include <variant>
 
 namespace cubinet {
 
@@ -11,13 +14,30 @@ enum class LogLevel { debug, info, warning, error };
 
 std::string_view to_string(LogLevel level);
 
+// One fact of a log record, for programs. The name has lower-case letters and underscores. Times
+// are in seconds, sizes in bytes.
+struct LogField {
+  std::string_view name;
+  std::variant<std::string_view, std::int64_t, double> value;
+};
+
+// One line of a log. Its texts are valid during the call of the sink. The message may have any
+// bytes: names out of files are not escaped.
+struct LogRecord {
+  LogLevel level = LogLevel::info;
+  std::string_view message;
+  // The first field of a record with fields is "event" (docs/observability.md).
+  std::span<const LogField> fields = {};
+};
+
 // A function that receives reports which a component cannot return: a quarantined entry, an
 // unusable home, a failed unload. Any thread may call it, several at once. It must not throw. An
 // empty sink, the default, discards reports.
-using LogSink = Callback<void(LogLevel, std::string_view)>;
+using LogSink = Callback<void(const LogRecord&)>;
 
-inline void log(const LogSink& sink, LogLevel level, std::string_view message) {
-  if (sink) sink(level, message);
+inline void log(const LogSink& sink, LogLevel level, std::string_view message,
+                std::span<const LogField> fields = {}) {
+  if (sink) sink({level, message, fields});
 }
 
 }  // namespace cubinet

@@ -19,8 +19,9 @@ namespace cubinet {
 // cubin_registry/downloads.hpp: content from servers, for modules that contact them
 class Downloads;
 class FileSystem;
-class Imports;  // cubin_registry/imports.hpp: imports, lists and removes folders, whose content the
-                // home returns
+class Imports;      // cubin_registry/imports.hpp: imports, lists and removes folders, whose content the
+                    // home returns
+class HomeJournal;  // cubin_registry/journal.hpp: what processes noted, read by session/journal.hpp
 
 struct HomeOptions {
   enum class Access { read_write, read_only };
@@ -97,6 +98,7 @@ struct SweepReport {
 //   records/<0 to 3>/<16 hex hash of the kernel>-<32 hex of the record's SHA-256>.record
 //   downloads/  channels/            content from servers by digest, and the state of channels
 //   tuning                           measurements on devices
+//   journal                          what was compiled for requests, and why
 //   locks/  quarantine/  pins/  uses  limit  index.sqlite
 //
 // Thread-safe. Any number of processes may share a home. Its content is verified before use: an
@@ -113,10 +115,11 @@ class Home : public WritableStore, public RowTable {
   // others. Returns unavailable if it cannot be created or, for reading, does not exist.
   static Result<std::shared_ptr<Home>> open(const HomeOptions& options);
 
-  // Return the interfaces for importing folders and for contacting servers. Both live as long as
-  // the home.
+  // Return the interfaces for importing folders, for contacting servers and for the journal. All
+  // live as long as the home.
   virtual Imports& imports() = 0;
   virtual Downloads& downloads() = 0;
+  virtual HomeJournal& journal() = 0;
 
   virtual Result<HomeStats> stats() = 0;
   // Reads and verifies everything. Changes nothing. An index that is locked or of another version
@@ -127,7 +130,8 @@ class Home : public WritableStore, public RowTable {
   // entries. Leftover files are for sweep().
   virtual Result<VerifyReport> repair() = 0;
   // Removes temporary files older than an hour, downloads older than a month, images that no record
-  // names, records whose image is missing, and superseded records of a build. Then, for a limit,
+  // names, records whose image is missing, superseded records of a build, and old lines of the
+  // journal. Then, for a limit,
   // evicts the least recently used. Removes no image while some record or import cannot be read, or
   // a folder is being imported. A dry run may count the image of an entry that is being published.
   virtual Result<SweepReport> sweep(const SweepOptions& options = {}) = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/session/log_json.hpp>
 #include <cubinet/session/session_options.hpp>
 
 #include <initializer_list>
@@ -40,6 +41,12 @@ EnvironmentHome home_from(const EnvironmentVariables& environment);
 // Returns the policy that `text` names: "on_miss" or "never". `name` is the option or variable in
 // the error (invalid_argument).
 Result<CompilePolicy> parse_compile_policy(std::string_view name, std::string_view text);
+
+// Returns the format that `text` names: "text" or "json". `name` is as above.
+Result<LogFormat> parse_log_format(std::string_view name, std::string_view text);
+// Returns the format that CUBINET_LOG_FORMAT names; text if it is not set. Only front ends that
+// write a log themselves, as the command does, read it.
+Result<LogFormat> log_format_from(const EnvironmentVariables& environment);
 
 // Returns the options that the environment sets. Options that it does not mention keep their
 // defaults. The home is not required, because a home by default may be one that cannot be written

@@ -67,12 +67,16 @@ struct SessionOptions {
   std::optional<std::string> driver_library = {};    // RuntimeOptions::driver_library
   LogSink log = {};                                  // may be called from any thread
   Callback<void(const KernelEvent&)> observer = {};  // RuntimeOptions::observer
+  RangeHook ranges = {};                             // RuntimeOptions::ranges
   bool record = false;                               // if true, Session::start_recording() is called
   // The folder of a file to which the Session appends what it records, line by line, so that a
   // process that is killed leaves its recording, too. Such a file is a workload of a name of its
   // own. Session::start_recording() is called. A file that cannot be written is a warning. Empty:
   // none.
   std::string record_folder = {};
+  // If true, a compilation for a request is noted in the journal of a home that can be written
+  // (session/journal.hpp).
+  bool journal = true;
 };
 
 }  // namespace cubinet

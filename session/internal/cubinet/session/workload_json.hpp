@@ -14,6 +14,10 @@ namespace cubinet {
 // The JSON of a workload's lines (docs/formats/workload.md). Reading returns invalid_argument with
 // the member that is missing, unknown or wrong.
 
+// Write and read a specification.
+nlohmann::json spec_json(const KernelSpec& spec);
+Result<KernelSpec> spec_of(const JsonValue& value, const std::string& where);
+
 // Returns {"kernel"} or {"attention", "options"}. Equal work has equal text.
 nlohmann::json work_json(const WorkloadEntry& entry);
 // Returns work_json() with the devices and the order.

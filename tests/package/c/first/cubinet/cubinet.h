@@ -176,6 +176,8 @@ CUBINET_EXPORT cubinet_status cubinet_config_from_environment(uint32_t abi_versi
  *   module_limit_excess  "error" (default) or "warning": what a load beyond the limit gives
  *   record_folder        folder of a file to which what is recorded is appended, so that a
  *                        process that is killed leaves it; recording begins with the runtime
+ *   journal              "true" (default) or "false": compilations for requests are noted in the
+ *                        journal of the home (docs/observability.md)
  *
  * Returns CUBINET_INVALID_ARGUMENT for an unknown name or a wrong value. Does not open
  * anything. */
@@ -190,15 +192,37 @@ typedef struct cubinet_log_callback {
   void (*call)(void* user, int32_t level, cubinet_string message); /* valid during the call */
   void* user;
   void (*drop)(void* user);
+  /* If not NULL, called instead of `call`, which may then be NULL. `fields` are the record's facts
+   * as a JSON object on one line (docs/observability.md). Valid during the call. */
+  void (*record)(void* user, int32_t level, cubinet_string message, cubinet_string fields);
 } cubinet_log_callback;
 #define CUBINET_LOG_CALLBACK_INIT \
-  { sizeof(cubinet_log_callback), NULL, NULL, NULL }
+  { sizeof(cubinet_log_callback), NULL, NULL, NULL, NULL }
 
 /* Sets the receiver of the log lines of runtimes that are created with `config`. On failure
  * `drop` is not called. */
 CUBINET_EXPORT cubinet_status cubinet_config_set_log(cubinet_config* config,
                                                      const cubinet_log_callback* callback,
                                                      cubinet_error** error);
+
+/* A receiver of ranges, for a profiler's timeline: the phases of requests that miss the process
+ * cache. Ranges of a thread are nested. Both functions are called on the requesting thread. `drop`,
+ * which may be NULL, is called once with `user` when the library no longer uses the callback. */
+typedef struct cubinet_range_callback {
+  size_t struct_size;
+  void (*begin)(void* user, const char* name); /* ends with a zero; valid during the call */
+  void (*end)(void* user);
+  void* user;
+  void (*drop)(void* user);
+} cubinet_range_callback;
+#define CUBINET_RANGE_CALLBACK_INIT \
+  { sizeof(cubinet_range_callback), NULL, NULL, NULL, NULL }
+
+/* Sets the receiver of the ranges of runtimes that are created with `config`. On failure `drop` is
+ * not called. */
+CUBINET_EXPORT cubinet_status cubinet_config_set_ranges(cubinet_config* config,
+                                                        const cubinet_range_callback* callback,
+                                                        cubinet_error** error);
 CUBINET_EXPORT void cubinet_config_release(cubinet_config* config);
 
 /* ---- Runtime ------------------------------------------------------------------------------- */
@@ -280,6 +304,33 @@ CUBINET_EXPORT cubinet_status cubinet_caller_set(cubinet_string label, cubinet_t
  * contact servers. */
 CUBINET_EXPORT cubinet_status cubinet_runtime_stores(const cubinet_runtime* runtime, cubinet_text** json,
                                                      cubinet_error** error);
+
+/* Returns the counters, the durations and the state of a runtime as JSON (docs/observability.md):
+ * "requests", "seconds", "modules", "trims", "stores", "recording" and others. Does not block and
+ * contacts no server. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_metrics(const cubinet_runtime* runtime, cubinet_text** json,
+                                                      cubinet_error** error);
+
+/* A constant label of every sample. */
+typedef struct cubinet_label {
+  cubinet_string name;
+  cubinet_string value;
+} cubinet_label;
+
+/* Returns the metrics in the text format 0.0.4 of Prometheus, with `count` labels in every sample.
+ * Values are escaped. Returns CUBINET_INVALID_ARGUMENT for more than 16 labels, a name that is
+ * wrong or used, and a value of more than 256 bytes. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_prometheus(const cubinet_runtime* runtime,
+                                                         const cubinet_label* labels, size_t count,
+                                                         cubinet_text** text, cubinet_error** error);
+
+/* Returns the journal of the runtime's home as JSON, {"entries", "damaged", "newer"}: what was
+ * compiled for requests and why, the newest last. `since` is a period, such as "3h", or a time in
+ * UTC, such as "2026-11-27T03:00"; `kernel` is a key or a part of the specification. An empty one
+ * selects all. Returns CUBINET_UNAVAILABLE if the runtime has no home. */
+CUBINET_EXPORT cubinet_status cubinet_runtime_journal(const cubinet_runtime* runtime, cubinet_string since,
+                                                      cubinet_string kernel, cubinet_text** json,
+                                                      cubinet_error** error);
 
 /* ---- Specifications ------------------------------------------------------------------------ */
 
