@@ -15,12 +15,12 @@ namespace {
 constexpr int kBusyKernels = 200;
 constexpr unsigned kBusyThreads = 15;  // the 16th compiles
 
-// A source that NVRTC compiles for about ten seconds: 220 inlined double precision functions.
+// A source that NVRTC compiles for about ten seconds: 110 inlined double precision functions.
 SourceProgram slow_program(int variant) {
   SourceProgram program;
   program.name = "slow";
   program.text = "extern \"C\" __global__ void slow(double* p) {\n  double x = p[threadIdx.x];\n";
-  for (int i = 0; i < 220; ++i) {
+  for (int i = 0; i < 110; ++i) {
     program.text += "  x = sin(x) + pow(x, " + std::to_string(i) + "." + std::to_string(variant) + ");\n";
   }
   program.text += "  p[threadIdx.x] = x;\n}\n";

@@ -124,7 +124,7 @@ def soak(document):
     lines = ["| what | counts | growth of memory, MiB |", "|---|---|---|"]
     for row in document["rows"]:
         counts = "<br>".join(f"{name.replace('_', ' ')} {value:,}" for name, value in row.items() if isinstance(value, int))
-        growth = "<br>".join(f"{'device' if name == 'device_mib' else 'resident'} {grown['value']:.1f}, goal {grown['goal']}:"
+        growth = "<br>".join(f"{name.removesuffix('_mib')} {grown['value'] + 0:.1f}, goal {grown['goal']}:"
                              f" {'met' if grown['met'] else '**missed**'}" for name, grown in row["growth_mib"].items())
         lines.append(f"| {row['name']}, {row['seconds']:.0f} s | {counts} | {growth} |")
     return lines
