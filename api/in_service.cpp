@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime_implementation.hpp"
+
+namespace cubinet {
+
+// Reads without a lock, so that an observer or a log sink may call it, too.
+Result<void> RuntimeImplementation::freeze(const FreezeOptions& options) {
+  CUBINET_TRY(check_process());
+  const auto devices = environment_.open_devices();
+  CUBINET_TRY_ASSIGN(FrozenState state, frozen_fallbacks(options, devices, owner_.get()));
+  state.changes = library_.changes() + freeze_.thaws();
+  for (const auto& device : devices) {
+    const ComputeCapability capability = device->properties().capability;
+    if (state.rows.contains(capability)) continue;
+    CUBINET_TRY_ASSIGN(state.rows[capability], DeviceRowReader(library_, kernels_, source_).rows(capability));
+  }
+  freeze_.freeze(std::move(state));
+  source_.images().clear();
+  return {};
+}
+
+Result<TrimmedModules> RuntimeImplementation::trim(std::uint64_t bytes, std::optional<int> device) {
+  CUBINET_TRY(check_process());
+  source_.images().clear();
+  auto trimmed = trim_modules(bytes, device);
+  if (!trimmed) return trimmed;
+  counters_.count(*trimmed);
+  return trimmed;
+}
+
+Result<TrimmedModules> RuntimeImplementation::trim_modules(std::uint64_t bytes, std::optional<int> device) {
+  CUBINET_TRY_ASSIGN(TrimmedModules trimmed, modules_.trim(bytes, device));
+  // A frozen Runtime could not load them again.
+  if (trimmed.bytes >= bytes || frozen()) return trimmed;
+  std::uint64_t retiring = 0;
+  for (const CachedKernel::Idle& idle : kernels_.idle(modules_.tick())) {
+    if (device && idle.device != *device) continue;
+    if (retiring >= bytes - trimmed.bytes) break;
+    if (idle.kernel->forget_if_idle(idle.device)) retiring += idle.bytes;
+  }
+  CUBINET_TRY_ASSIGN(const TrimmedModules more, modules_.trim(bytes - trimmed.bytes, device));
+  trimmed.modules += more.modules;
+  trimmed.bytes += more.bytes;
+  return trimmed;
+}
+
+Result<ModuleMemory> RuntimeImplementation::memory(std::optional<int> device) const {
+  CUBINET_TRY(check_process());
+  ModuleMemory memory = modules_.memory(device);
+  for (const CachedKernel::Idle& idle : kernels_.idle(0)) {
+    if (device && idle.device != *device) continue;
+    ++memory.idle_modules;
+    memory.idle_bytes += idle.bytes;
+  }
+  return memory;
+}
+
+}  // namespace cubinet
