@@ -26,10 +26,26 @@ std::atomic<Line*> newest_line = nullptr;
 std::atomic<bool> delivery_requested = false;
 std::atomic<bool> stopped = false;
 
+// The import of cubinet.logs, and handlers, run Python code, in which the interpreter may make the
+// pending call: this thread then delivers already.
+thread_local bool delivers = false;
+
+void queue(Line* line) {
+  line->next = newest_line.load(std::memory_order_relaxed);
+  while (!newest_line.compare_exchange_weak(line->next, line)) {
+  }
+}
+
 int deliver_when_asked(void*) {
   delivery_requested.store(false);
   deliver_log_lines();
   return 0;
+}
+
+void request_delivery() {
+  // The interpreter has a short list of pending calls. If it is full, a later call delivers.
+  if (!delivery_requested.exchange(true) && Py_AddPendingCall(deliver_when_asked, nullptr) != 0)
+    delivery_requested.store(false);
 }
 
 void receive(void*, std::int32_t level, cubinet_string message, cubinet_string fields) {
@@ -37,12 +53,8 @@ void receive(void*, std::int32_t level, cubinet_string message, cubinet_string f
   Line* const line =
       new (std::nothrow) Line{level, std::string(view_of(message)), std::string(view_of(fields)), nullptr};
   if (line == nullptr) return;
-  line->next = newest_line.load(std::memory_order_relaxed);
-  while (!newest_line.compare_exchange_weak(line->next, line)) {
-  }
-  // The interpreter has a short list of pending calls. If it is full, a later call delivers.
-  if (!delivery_requested.exchange(true) && Py_AddPendingCall(deliver_when_asked, nullptr) != 0)
-    delivery_requested.store(false);
+  queue(line);
+  request_delivery();
 }
 
 // Returns the queued lines, the oldest first.
@@ -58,17 +70,38 @@ Line* take_lines() {
   return oldest;
 }
 
-void deliver(const Line& line) {
+// Returns false if the program's own import of cubinet.logs has not ended.
+bool deliver(const Line& line) {
   try {
+    const nb::module_ logs = nb::module_::import_("cubinet.logs");
+    if (!nb::hasattr(logs, "emit")) return false;
     const nb::object text = nb::steal(
         PyUnicode_DecodeUTF8(line.text.data(), static_cast<Py_ssize_t>(line.text.size()), "replace"));
-    nb::module_::import_("cubinet.logs")
-        .attr("emit")(line.level, text, nb::str(line.fields.data(), line.fields.size()));
+    logs.attr("emit")(line.level, text, nb::str(line.fields.data(), line.fields.size()));
   } catch (nb::python_error& error) {
     // An interrupt that arrives while a handler runs is meant for the program.
-    if (error.matches(PyExc_KeyboardInterrupt)) return PyErr_SetInterrupt();
-    error.discard_as_unraisable("cubinet: a handler of log lines");
+    if (error.matches(PyExc_KeyboardInterrupt))
+      PyErr_SetInterrupt();
+    else
+      error.discard_as_unraisable("cubinet: a handler of log lines");
   }
+  return true;
+}
+
+// Delivers the lines that are queued now. Those that handlers add, and those that cannot be delivered
+// yet, are left to a pending call.
+void deliver_queued() {
+  bool delivered = true;
+  for (Line* line = take_lines(); line != nullptr;) {
+    Line* const next = line->next;
+    delivered = delivered && deliver(*line);
+    if (delivered)
+      delete line;
+    else
+      queue(line);
+    line = next;
+  }
+  if (newest_line.load(std::memory_order_relaxed) != nullptr) request_delivery();
 }
 
 }  // namespace
@@ -81,17 +114,14 @@ void send_log_to_python(cubinet_config* config) {
 }
 
 void deliver_log_lines() {
-  if (newest_line.load(std::memory_order_relaxed) == nullptr) return;
+  if (delivers || newest_line.load(std::memory_order_relaxed) == nullptr) return;
+  delivers = true;
   // A handler's exception must not replace one that is being raised.
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
-  for (Line* line = take_lines(); line != nullptr;) {
-    Line* const next = line->next;
-    deliver(*line);
-    delete line;
-    line = next;
-  }
+  deliver_queued();
   PyErr_Restore(type, value, traceback);
+  delivers = false;
 }
 
 void stop_log() {

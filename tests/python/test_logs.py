@@ -125,3 +125,40 @@ def test_an_interrupt_during_a_handler_reaches_the_program(kernel_of_a_damaged_h
         kernel_of_a_damaged_home.image("sm_90a")
         for _ in range(100):  # Signals are handled between two instructions.
             pass
+
+
+def test_no_record_is_lost_while_the_module_that_passes_them_on_is_imported(run_python):
+    """Another thread's records arrive in the middle of the import that the first record began."""
+    code = """
+import logging, sys, threading, time
+import cubinet
+seen = []
+handler = logging.Handler()
+handler.handle = seen.append
+logger = logging.getLogger("cubinet")
+logger.addHandler(handler)
+logger.setLevel(logging.DEBUG)
+runtime = cubinet.Runtime(home=None, compile="never")
+get_logger, threads = logging.getLogger, []
+def miss(first):
+    for size in range(first, first + 8):
+        try:
+            runtime.kernel("rms_norm", hidden_size=64 * size).image("sm_90a")
+        except cubinet.Error:
+            pass
+def slow_get_logger(name=None):
+    logging.getLogger = get_logger
+    threads.append(threading.Thread(target=miss, args=(100,)))
+    threads[0].start()
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:  # the pending call runs in this loop
+        pass
+    return get_logger(name)
+logging.getLogger = slow_get_logger
+assert "cubinet.logs" not in sys.modules
+miss(1)
+threads[0].join()
+print(len({record.cubinet["kernel"] for record in seen if record.cubinet.get("event") == "kernel"}))
+"""
+    ran = run_python(code)
+    assert ran.stdout == "16\n" and not ran.stderr, ran.stdout + ran.stderr
