@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view kJournalVersion = "1";
 // Longer files come from another program. They are not read.
 constexpr std::uint64_t kReadableBytes = 16 * HomeJournal::kMaximumBytes;
+// The end of the year 9999, in UTC. Arithmetic with times up to it does not overflow.
+constexpr std::chrono::milliseconds kLatestTime{253402300799999};
 constexpr int kLockAttempts = 200;
 constexpr std::chrono::milliseconds kLockPause{1};
 
@@ -47,6 +49,7 @@ std::optional<JournalLine> line_of(std::string_view content) {
   std::int64_t since_epoch = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), since_epoch);
   if (failure != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  if (since_epoch < 0 || since_epoch > kLatestTime.count()) return std::nullopt;
   return JournalLine{std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(since_epoch)),
                      std::string(text)};
 }
@@ -62,6 +65,23 @@ void add_line(std::string_view bytes, JournalLines& lines) {
   ++(intact && is_version(version) && version != kJournalVersion ? lines.newer : lines.damaged);
 }
 
+// Calls visit() with each line, without its newline, in the order of the file.
+template <class Visit>
+void for_each_line(std::string_view bytes, const Visit& visit) {
+  while (!bytes.empty()) {
+    const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+    if (end > 0) visit(bytes.substr(0, end));
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+  }
+}
+
+// Returns whether a line is intact and not too old. A newer version's line has no known time.
+bool is_worth_keeping(std::string_view line, std::chrono::system_clock::time_point now) {
+  JournalLines read;
+  add_line(line, read);
+  return read.newer > 0 || (!read.lines.empty() && read.lines.front().time + HomeJournal::kMaximumAge >= now);
+}
+
 }  // namespace
 
 // A newline precedes the line too, so that a line that was cut short before costs no other.
@@ -72,11 +92,7 @@ std::string encode_journal_line(const JournalLine& line) {
 
 JournalLines decode_journal(std::string_view bytes) {
   JournalLines lines;
-  while (!bytes.empty()) {
-    const std::size_t end = std::min(bytes.find('\n'), bytes.size());
-    if (end > 0) add_line(bytes.substr(0, end), lines);
-    bytes.remove_prefix(std::min(end + 1, bytes.size()));
-  }
+  for_each_line(bytes, [&](std::string_view line) { add_line(line, lines); });
   std::stable_sort(lines.lines.begin(), lines.lines.end(),
                    [](const JournalLine& a, const JournalLine& b) { return a.time < b.time; });
   return lines;
@@ -124,25 +140,24 @@ Result<void> LocalJournal::shorten() {
   const auto alone = store_.files().lock(store_.home().journal_lock(), FileSystem::Sharing::exclusive);
   if (!alone && !knows_no_locks(alone.error())) return alone.error();
   if (alone && *alone == nullptr) return {};
-  const auto bytes = content();
-  JournalLines lines = bytes ? decode_journal(*bytes) : JournalLines();
-  const auto now = std::chrono::system_clock::now();
-  std::erase_if(lines.lines, [&](const JournalLine& line) { return line.time + kMaximumAge < now; });
-  const std::size_t limit = bytes && bytes->size() <= kMaximumBytes ? kMaximumBytes : kMaximumBytes / 2;
-  std::vector<std::string> encoded;  // newest first
-  std::size_t size = 0;
-  for (auto line = lines.lines.rbegin(); line != lines.lines.rend(); ++line) {
-    encoded.push_back(encode_journal_line(*line));
-    size += encoded.back().size();
-    if (size > limit) {
-      encoded.pop_back();
-      break;
-    }
+  std::string bytes;  // empty for a file that another program has filled
+  if (status->size <= kReadableBytes) {
+    CUBINET_TRY_ASSIGN(bytes, content());
   }
+  const auto now = std::chrono::system_clock::now();
+  std::vector<std::string> lines;  // as they are in the file
+  for_each_line(bytes, [&](std::string_view line) {
+    if (is_worth_keeping(line, now)) lines.push_back("\n" + std::string(line) + "\n");
+  });
+  const std::size_t limit = status->size <= kMaximumBytes ? kMaximumBytes : kMaximumBytes / 2;
+  std::size_t size = 0;
+  auto first = lines.end();
+  while (first != lines.begin() && size + std::prev(first)->size() <= limit)
+    size += (--first)->size();
   std::string kept;
-  for (auto line = encoded.rbegin(); line != encoded.rend(); ++line)
-    kept += *line;
-  if (bytes && kept == *bytes) return {};
+  for (; first != lines.end(); ++first)
+    kept += *first;
+  if (kept == bytes && status->size == bytes.size()) return {};
   return write_file_atomically(store_.files(), store_.home().journal(),
                                ByteView(reinterpret_cast<const std::byte*>(kept.data()), kept.size()));
 }

@@ -299,7 +299,7 @@ Result<SweepReport> LocalHome::sweep(const SweepOptions& options) {
     CUBINET_TRY(imports_.remove(number));
   forget_uses_of_what_is_gone();
   if (auto shortened = journal_.shorten(); !shortened)
-    log(store_.log_sink(), LogLevel::debug, "the journal stays as it is: " + shortened.error().to_line());
+    log(store_.log_sink(), LogLevel::warning, "the journal stays as it is: " + shortened.error().to_line());
   return sweep.report;
 }
 

@@ -88,8 +88,8 @@ bool deliver(const Line& line) {
   return true;
 }
 
-// Delivers the lines that are queued now. Those that handlers add, and those that cannot be delivered
-// yet, are left to a pending call.
+// Delivers the lines that are queued now. Those that handlers add, and those that cannot be
+// delivered yet, are left to a pending call.
 void deliver_queued() {
   bool delivered = true;
   for (Line* line = take_lines(); line != nullptr;) {

@@ -117,6 +117,32 @@ TEST_CASE_FIXTURE(HomeFixture,
   CHECK(swept.damaged == 0);
 }
 
+TEST_CASE_FIXTURE(HomeFixture, "a sweep keeps lines of a later version as they are") {
+  const auto registry = open();
+  std::string newer = encode_journal_line(line_at(1000, "{}"));
+  newer[1] = '2';
+  append_to(home / "journal", newer + encode_journal_line(line_at(1000, "of 1970")));
+  ok(registry->sweep());
+  const JournalLines swept = ok(registry->journal().read());
+  CHECK(swept.newer == 1);
+  CHECK(swept.lines.empty());
+}
+
+TEST_CASE_FIXTURE(HomeFixture, "a sweep keeps a journal that cannot be read") {
+  const auto registry = open();
+  std::filesystem::create_symlink(home / "elsewhere", home / "journal");
+  append_to(home / "elsewhere", "something");
+  CHECK_FALSE(registry->journal().read());
+  ok(registry->sweep());
+  CHECK(std::filesystem::is_symlink(home / "journal"));
+}
+
+TEST_CASE("a time beyond the year 9999 is damage") {
+  for (const std::int64_t ms : {std::int64_t{-1}, std::int64_t{253402300800000}, INT64_MAX, INT64_MIN})
+    CHECK(decode_journal(encode_journal_line(line_at(ms, "{}"))).damaged == 1);
+  CHECK(decode_journal(encode_journal_line(line_at(253402300799999, "{}"))).lines.size() == 1);
+}
+
 TEST_CASE_FIXTURE(HomeFixture, "a journal that another program has filled is dropped") {
   const auto registry = open();
   ok(registry->journal().add("before"));
