@@ -171,7 +171,6 @@ Html kernel_table(const std::vector<ListedKernel>& kernels, const KernelListOpti
   columns.insert(columns.end(), {{"Origin"}, {"Key"}, {"SHA-256"}});
   DataTable table("Builds", columns, options.shows_use ? "kernels used" : "kernels");
   for (const ListedKernel& kernel : kernels) {
-    if (table.size() == kMaximumListedKernels) break;
     const CubinRecord& record = *kernel.judged.record;
     std::vector<DataTable::Cell> cells = {kernel_name(record),
                                           record.target_name(),
@@ -187,11 +186,7 @@ Html kernel_table(const std::vector<ListedKernel>& kernels, const KernelListOpti
                   element("code", record.digest.to_hex())});
     table.add(cells);
   }
-  Html shown = table.html();
-  if (kernels.size() > table.size())
-    shown += notice(Tone::plain,
-                    fmt::format("{} more are not listed.", plural(kernels.size() - table.size(), "build")));
-  return shown;
+  return table.html();
 }
 
 }  // namespace cubinet

@@ -75,6 +75,7 @@ std::string format_percent(double share) {
 
 std::string format_number(double value) {
   const double size = std::fabs(value);
+  if (!(size < 1e15)) return fmt::format("{:.3g}", value);
   if (size >= 99.95) return fmt::format("{:.0f}", value);
   if (size >= 9.995) return fmt::format("{:.1f}", value);
   if (size >= 0.0995) return fmt::format("{:.2f}", value);
@@ -132,6 +133,7 @@ DataTable::DataTable(std::string title, std::vector<Column> columns, std::string
       columns_(std::move(columns)) {}
 
 void DataTable::add(const std::vector<Cell>& cells) {
+  if (++size_ > kMaximumRows) return;
   Html row;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     HtmlAttributes attributes;
@@ -141,7 +143,6 @@ void DataTable::add(const std::vector<Cell>& cells) {
     row += i == 0 ? element("th", {{"scope", "row"}}, content) : element("td", attributes, content);
   }
   rows_ += element("tr", row);
-  ++size_;
 }
 
 Html DataTable::html() const {
@@ -157,7 +158,10 @@ Html DataTable::html() const {
   // A keyboard reaches the box, so that it can scroll it.
   const HtmlAttributes box = {
       {"class", "scroll"}, {"role", "region"}, {"aria-label", title_}, {"tabindex", "0"}};
-  return element("h3", title_) + element("div", box, table);
+  Html shown = element("h3", title_) + element("div", box, table);
+  if (size_ > kMaximumRows)
+    shown += notice(Tone::plain, plural(size_ - kMaximumRows, "row") + " more are not listed.");
+  return shown;
 }
 
 }  // namespace cubinet

@@ -13,8 +13,6 @@
 namespace cubinet {
 namespace {
 
-constexpr std::size_t kMaximumListedEntries = 5'000;
-
 struct ServiceCounts {
   std::size_t served = 0;
   std::size_t compiled = 0;
@@ -160,7 +158,6 @@ Html entry_table(const Workload& workload, std::vector<EntryCoverage> coverage) 
                    [](const auto& a, const auto& b) { return urgency_of(a) < urgency_of(b); });
   const std::vector<WorkloadEntry> entries = workload.entries();
   for (const EntryCoverage& covered : coverage) {
-    if (table.size() == kMaximumListedEntries) break;
     const WorkloadEntry& entry = entries[covered.entry];
     table.add({work_of(entry),
                name_html(device_name(covered.device)),
@@ -168,11 +165,7 @@ Html entry_table(const Workload& workload, std::vector<EntryCoverage> coverage) 
                kernels_of_entry(covered),
                {format_count(entry.first_use), static_cast<double>(entry.first_use)}});
   }
-  Html shown = table.html();
-  if (coverage.size() > table.size())
-    shown += notice(Tone::plain,
-                    fmt::format("{} more are not listed.", plural(coverage.size() - table.size(), "entry")));
-  return shown;
+  return table.html();
 }
 
 Html answer_of(const ServiceCounts& counts, const std::string& stores) {

@@ -2,6 +2,7 @@
 #include "hostile.hpp"
 
 #include <cubinet/report/kernel_list.hpp>
+#include <cubinet/report/parts.hpp>
 
 #include <doctest/doctest.h>
 
@@ -65,8 +66,8 @@ TEST_CASE("many templates are added up as others, and rows beyond the limit are 
   for (int i = 0; i < 20; ++i)
     kernels.push_back(listed("name" + std::to_string(i)));
   CHECK(contains(kernel_charts(kernels, {}).markup(), "<bdi>9 others</bdi>"));
-  kernels.resize(kMaximumListedKernels + 2, kernels.front());
-  CHECK(contains(kernel_table(kernels, {}).markup(), "2 builds more are not listed."));
+  kernels.resize(DataTable::kMaximumRows + 2, kernels.front());
+  CHECK(contains(kernel_table(kernels, {}).markup(), "2 rows more are not listed."));
 }
 
 TEST_CASE("hostile kernels are harmless") {

@@ -22,9 +22,6 @@ struct KernelListOptions {
   std::int64_t now = 0;    // in seconds since 1970
 };
 
-// The most builds that a table lists; the others are counted.
-inline constexpr std::size_t kMaximumListedKernels = 5'000;
-
 // Returns a specification: its name, and its parameters and flags in small type.
 Html spec_html(const KernelSpec& spec);
 // Returns charts of the builds: by template and by target and, if uses are noted, by the time of

@@ -78,8 +78,10 @@ class DataTable {
   // rows as cards on a narrow screen; empty: the table scrolls. `note` becomes the caption; empty:
   // none.
   DataTable(std::string title, std::vector<Column> columns, std::string kind = {}, std::string note = {});
-  void add(const std::vector<Cell>& cells);  // one for each column
-  std::size_t size() const { return size_; }
+  // Adds a row with one cell for each column. Rows beyond kMaximumRows are only counted, and the
+  // table says how many there are.
+  void add(const std::vector<Cell>& cells);
+  static constexpr std::size_t kMaximumRows = 5'000;
   Html html() const;
 
  private:
