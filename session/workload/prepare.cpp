@@ -74,6 +74,7 @@ class PrepareRun {
   void fail(std::size_t index, Error error);
   void bind(const WorkloadAttention& attention, Outcome& outcome);
   void end_entry(std::size_t index);
+  bool cancelled();
 
   const Session& session_;
   std::shared_ptr<const Device> device_;
@@ -83,6 +84,7 @@ class PrepareRun {
   std::vector<Outcome> outcomes_ = std::vector<Outcome>(entries_.size());
   std::mutex mutex_;  // guards done_ and the callbacks
   std::size_t done_ = 0;
+  std::atomic<bool> cancelled_{false};
 };
 
 void PrepareRun::run(unsigned jobs) {
@@ -91,17 +93,23 @@ void PrepareRun::run(unsigned jobs) {
     const std::lock_guard lock(mutex_);
     if (options_.progress) options_.progress({done_, entries_.size()});
   };
-  const auto cancelled = [this] {
-    const PreparingThread thread;
-    const std::lock_guard lock(mutex_);
-    return options_.cancelled && options_.cancelled();
-  };
+  const ParallelHooks hooks{[this] { return cancelled(); }, tick};
   tick();
-  for (std::size_t begin = 0; begin < entries_.size(); begin += kPlannedAtOnce) {
-    find_kernels(begin, std::min(begin + kPlannedAtOnce, entries_.size()), jobs, {cancelled, tick});
-    parallel_for(kernels_.size(), jobs, [this](std::size_t i) { load_kernel(kernels_[i]); },
-                 {cancelled, tick});
+  for (std::size_t begin = 0; begin < entries_.size() && !cancelled_; begin += kPlannedAtOnce) {
+    find_kernels(begin, std::min(begin + kPlannedAtOnce, entries_.size()), jobs, hooks);
+    if (cancelled_) return;
+    parallel_for(
+        kernels_.size(), jobs, [this](std::size_t i) { load_kernel(kernels_[i]); }, hooks);
   }
+}
+
+// Asks the caller until it has cancelled once. REQUIRES: mutex_ is not held.
+bool PrepareRun::cancelled() {
+  if (cancelled_ || !options_.cancelled) return cancelled_;
+  const PreparingThread thread;
+  const std::lock_guard lock(mutex_);
+  if (!cancelled_ && options_.cancelled()) cancelled_ = true;
+  return cancelled_;
 }
 
 Result<std::vector<KernelSpec>> PrepareRun::kernels_of(const KernelSpec& spec, std::size_t index) const {
@@ -197,12 +205,15 @@ void PrepareRun::bind(const WorkloadAttention& attention, Outcome& outcome) {
   if (!bound) outcome.error = std::move(bound).error();
 }
 
-// Reports the entry.
+// Binds and reports the entry. A problem that is not bound after a cancellation does not end.
 void PrepareRun::end_entry(std::size_t index) {
   const PreparingThread thread;
   const WorkloadEntry& entry = entries_[index];
   Outcome& outcome = outcomes_[index];
-  if (outcome.plan) bind(std::get<WorkloadAttention>(entry.work), outcome);
+  if (outcome.plan) {
+    if (cancelled()) return;
+    bind(std::get<WorkloadAttention>(entry.work), outcome);
+  }
   outcome.plan.reset();
   const std::lock_guard lock(mutex_);
   outcome.ended = true;

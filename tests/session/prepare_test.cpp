@@ -197,6 +197,46 @@ TEST_CASE_FIXTURE(PrepareSetting, "a cancelled prepare keeps what is loaded and 
   CHECK_FALSE(rest.error);
 }
 
+TEST_CASE_FIXTURE(PrepareSetting, "a cancellation that is reported once ends the whole preparation") {
+  if (stub.missing()) return;
+  const auto session = open();
+  Workload workload = of_factors({51, 52, 53, 54}, capability());
+  for (std::size_t at = 1; at <= workload.size(); ++at) {
+    for (const unsigned jobs : {1U, 3U}) {
+      std::size_t calls = 0;
+      PrepareOptions stopping;
+      stopping.jobs = jobs;
+      stopping.cancelled = [&] { return ++calls == at; };
+      const PrepareResult stopped = ok(prepare(*session, workload, stopping));
+      CHECK(stopped.interrupted);
+      CHECK(stopped.loaded == 0);  // cancelled while the entries are planned
+      CHECK(calls == at);
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a cancellation ends the binding of problems that share a kernel") {
+  if (stub.missing()) return;
+  const auto session = open();
+  const WorkloadDevice device = WorkloadDevice::of(ok(session->device(0))->properties());
+  Workload workload;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    AttentionProblem problem = kDecode;
+    problem.kv_len += i;
+    workload.add({WorkloadAttention{problem}, {device}, i});
+  }
+  std::size_t done = 0;
+  PrepareOptions stopping;
+  stopping.jobs = 1;
+  stopping.progress = [&](const PrepareProgress& progress) { done = progress.done; };
+  stopping.cancelled = [&] { return done > 0; };
+  const PrepareResult stopped = ok(prepare(*session, workload, stopping));
+  CHECK(stopped.interrupted);
+  CHECK(stopped.loaded == 1);
+  CHECK(stopped.failed.empty());
+  CHECK(ok(prepare(*session, workload)).loaded == 16);
+}
+
 TEST_CASE_FIXTURE(PrepareSetting, "a nested prepare is busy, and two threads may prepare at once") {
   if (stub.missing()) return;
   std::shared_ptr<Session> session;

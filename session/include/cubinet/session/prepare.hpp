@@ -27,7 +27,8 @@ struct PrepareOptions {
   // Called after each entry and several times a second in between. Any thread may call it; calls do
   // not overlap.
   Callback<void(const PrepareProgress&)> progress = {};
-  // Called often; calls do not overlap. If it returns true, no further entry begins.
+  // Called often until it returns true; calls do not overlap. Then no further entry begins, and
+  // no further attention problem is bound.
   Callback<bool()> cancelled = {};
 };
 
