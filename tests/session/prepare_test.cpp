@@ -54,6 +54,13 @@ struct PrepareSetting {
   ComputeCapability capability() const { return ok(open()->device(0))->properties().capability; }
 };
 
+std::set<std::string> works_of(const Workload& workload) {
+  std::set<std::string> works;
+  for (const WorkloadEntry& entry : workload.entries())
+    works.insert(entry.to_string());
+  return works;
+}
+
 }  // namespace
 
 TEST_CASE_FIXTURE(
@@ -109,7 +116,36 @@ TEST_CASE_FIXTURE(
   CHECK(after.process_hits > before.process_hits);
   CHECK(after.misses == 0);
   // A prepared process records its whole workload, too.
-  CHECK(served->recorded().size() == 3);
+  CHECK(works_of(served->recorded()) == works_of(workload));
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a preparation records each of its entries, and no other kernel") {
+  if (stub.missing()) return;
+  options.record = false;
+  const auto first = open();
+  const auto device = ok(first->device(0));
+  const AttentionResolution planned =
+      ok(first->plan(kDecode, DeviceFacts::of(device->properties()), {}, device->properties().name));
+  REQUIRE(planned.plan);
+  Workload workload;
+  workload.add({WorkloadAttention{kDecode}, {WorkloadDevice::of(device->properties())}, 0});
+  workload.merge(of_factors({2}, capability()));
+  options.record = true;
+  for (const bool all : {false, true}) {
+    // The kernels of the plan are entries of their own, too.
+    for (const PlanStep& step : planned.plan->steps) {
+      const auto* spec = std::get_if<KernelSpec>(&step.kernel);
+      if (all && spec != nullptr) workload.add({*spec, {WorkloadDevice{capability()}}, 5});
+    }
+    for (const unsigned jobs : {1U, 3U}) {
+      const auto session = open();
+      PrepareOptions prepare_options;
+      prepare_options.jobs = jobs;
+      CHECK(ok(prepare(*session, workload, prepare_options)).loaded == workload.size());
+      CHECK(works_of(session->recorded()) == works_of(workload));
+    }
+  }
+  CHECK(workload.size() > 2);
 }
 
 TEST_CASE_FIXTURE(PrepareSetting,

@@ -3,6 +3,7 @@
 
 #include <cubinet/base/log.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/session.hpp>
 #include <cubinet/session/workload.hpp>
 
 #include <atomic>
@@ -20,6 +21,9 @@ class WorkloadRecorder {
   explicit WorkloadRecorder(LogSink log, std::string folder = {},
                             std::size_t most_lines = kMaximumWorkloadLines)
       : log_(std::move(log)), folder_(std::move(folder)), most_lines_(most_lines) {}
+
+  // Returns the recording of a session, for functions that load on behalf of its caller.
+  static WorkloadRecorder& of(const Session& session) { return *session.recorder_; }
 
   // Begins or continues the recording. `now` are the Runtime's counters.
   Result<void> start(const Runtime::Counters& now);
