@@ -2,6 +2,7 @@
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/caller_label.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/missing_code.hpp>
@@ -81,6 +82,7 @@ class PrepareRun {
   std::shared_ptr<const Device> device_;
   const std::vector<WorkloadEntry>& entries_;
   const PrepareOptions& options_;
+  const std::string caller_{CallerLabel::current()};  // of the thread that prepares
   std::set<Bytes> kernel_entries_;     // encodings of the identities of the entries that are kernels
   std::vector<NeededKernel> kernels_;  // of the planned entries, in the order of their first use
   std::vector<Outcome> outcomes_ = std::vector<Outcome>(entries_.size());
@@ -199,6 +201,7 @@ Result<void> PrepareRun::load(const NeededKernel& kernel) {
 
 void PrepareRun::load_kernel(const NeededKernel& kernel) {
   const PreparingThread thread;
+  const CallerLabel label(caller_);
   const auto loaded = load(kernel);
   for (const std::size_t index : kernel.entries) {
     if (!loaded) fail(index, loaded.error());

@@ -4,6 +4,7 @@
 #include "support/ok.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/caller_label.hpp>
 #include <cubinet/session/prebuild.hpp>
 #include <cubinet/session/prepare.hpp>
 
@@ -12,6 +13,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <thread>
 
 using namespace cubinet;
@@ -271,6 +274,26 @@ TEST_CASE_FIXTURE(PrepareSetting, "a cancellation ends the binding of problems t
   CHECK(stopped.loaded == 1);
   CHECK(stopped.failed.empty());
   CHECK(ok(prepare(*session, workload)).loaded == 16);
+}
+
+TEST_CASE_FIXTURE(PrepareSetting,
+                  "the requests of a preparation have the label of the thread that called it") {
+  if (stub.missing()) return;
+  std::mutex mutex;
+  std::multiset<std::string> callers;
+  options.observer = [&](const KernelEvent& event) {
+    const std::lock_guard lock(mutex);
+    callers.insert(event.caller);
+  };
+  const auto session = open();
+  const Workload workload = of_factors({71, 72, 73, 74, 75, 76}, capability());
+  callers.clear();
+  PrepareOptions several;
+  several.jobs = 3;
+  const CallerLabel label("warmup");
+  CHECK(ok(prepare(*session, workload, several)).loaded == 6);
+  CHECK(callers.size() >= 6);
+  CHECK(callers.count("warmup") == callers.size());
 }
 
 TEST_CASE_FIXTURE(PrepareSetting, "a nested prepare is busy, and two threads may prepare at once") {

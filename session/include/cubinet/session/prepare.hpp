@@ -54,6 +54,8 @@ struct PrepareResult {
 // kernel is loaded only on a device of a capability that recorded it. Errors are a part of the
 // result: the rest is prepared. What is loaded already costs a look-up.
 //
+// All requests have the label of the calling thread (CallerLabel).
+//
 // Several threads may prepare at the same time. A call from a callback of a running prepare()
 // (progress, cancelled, observer or log) returns busy. Returns unavailable if there is no such
 // device.
