@@ -59,9 +59,10 @@ class WorkQueue {
  private:
   // Returns whether another work unit begins. REQUIRES: the lock is held.
   bool goes_on() {
-    if (next_ >= count_ || failure_) return false;
+    if (next_ >= count_ || failure_ || cancelled_) return false;
     try {
-      return !(hooks_.cancelled && hooks_.cancelled());
+      cancelled_ = hooks_.cancelled && hooks_.cancelled();
+      return !cancelled_;
     } catch (...) {
       failure_ = std::current_exception();
       return false;
@@ -76,6 +77,7 @@ class WorkQueue {
   std::condition_variable changed_;
   std::size_t next_ = 0;
   std::size_t finished_threads_ = 0;
+  bool cancelled_ = false;  // the hook is not called again
   std::exception_ptr failure_;
 };
 

@@ -70,7 +70,8 @@ cubinet_status cubinet_workload_merge(const cubinet_string* workloads, size_t co
       if (!workload.rejected().empty()) return workload.rejected().front();
       all.merge(workload);
     }
-    *merged = make_text(all.to_text());
+    CUBINET_TRY_ASSIGN(std::string text, all.to_stored_text());
+    *merged = make_text(std::move(text));
     return {};
   });
 }

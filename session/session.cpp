@@ -37,7 +37,7 @@ Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
 }
 
 Session::~Session() {
-  recorder_->append_counters(runtime_->counters());
+  recorder_->append_counters([this] { return runtime_->counters(); });
 }
 
 Result<std::shared_ptr<const Device>> Session::device(int ordinal) const {
@@ -101,11 +101,11 @@ Result<AttentionResolution> Session::plan(const AttentionProblem& problem, const
 }
 
 Result<void> Session::start_recording() const {
-  return recorder_->start(runtime_->counters());
+  return recorder_->start([this] { return runtime_->counters(); });
 }
 
 void Session::stop_recording() const {
-  recorder_->stop(runtime_->counters());
+  recorder_->stop([this] { return runtime_->counters(); });
 }
 
 bool Session::recording() const {
@@ -113,7 +113,7 @@ bool Session::recording() const {
 }
 
 Workload Session::recorded() const {
-  return recorder_->recorded(runtime_->counters());
+  return recorder_->recorded([this] { return runtime_->counters(); });
 }
 
 }  // namespace cubinet

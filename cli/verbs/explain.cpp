@@ -30,25 +30,35 @@ struct ExplainOptions {
 std::string fix_of(const Context& context, const ExplainOptions& options,
                    const KernelExplanation& explanation) {
   if (!explanation.would_compile) return explanation.cannot_compile ? explanation.cannot_compile->remedy : "";
-  return compile_command(explanation.spec, *explanation.would_compile) + options.sources.to_arguments() +
+  TemplateSources files = options.sources;  // the specification has the compiler's options
+  files.definitions.clear();
+  files.flags.clear();
+  return compile_command(explanation.spec, *explanation.would_compile) + files.to_arguments() +
          context.given_places();
 }
 
 // Returns the command that makes a kernel of the journal. Sources are no arguments of a command.
-std::string fix_of(const JournalEntry& entry) {
+std::string fix_of(const Context& context, const JournalEntry& entry) {
   const auto target = SmTarget::parse(entry.target);
   const bool is_template = entry.spec && entry.spec->maker == KernelMaker::kernel_template;
-  return is_template && target ? compile_command(*entry.spec, *target) : entry.remedy();
+  if (!is_template || !target) return entry.remedy();
+  return compile_command(*entry.spec, *target) + context.given_places();
 }
 
 Result<ExitStatus> explain_journal(const Context& context, const ExplainOptions& options) {
   CUBINET_TRY_ASSIGN(const auto home, context.open_existing_registry());
+  const std::string origin = context.home_origin();
+  if (home == nullptr && (origin == "--home" || origin == "CUBINET_HOME")) {
+    CUBINET_TRY_ASSIGN(const std::string place, context.place_of(nullptr));
+    return Error{ErrorCode::not_found, fmt::format("the home '{}' does not exist", printable(place)),
+                 "check " + origin};
+  }
   JournalReport report;
   if (home != nullptr) {
     CUBINET_TRY_ASSIGN(report, read_journal(*home, {options.since, options.subject}));
   }
   for (const JournalEntry& entry : report.entries)
-    context.console().text(to_text(entry) + "\n  to have it: " + printable(fix_of(entry)));
+    context.console().text(to_text(entry) + "\n  to have it: " + printable(fix_of(context, entry)));
   if (report.entries.empty()) context.console().text("nothing was compiled for a request");
   if (report.damaged + report.newer > 0) {
     context.console().message(LogLevel::warning,
@@ -129,11 +139,15 @@ void add_explain(CLI::App& root, Action& chosen) {
   add_parameters(*verb, options->parameters);
   add_template_sources(*verb, options->sources);
   add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0");
-  add_text(*verb, "--since", options->since, "TIME",
-           "List what processes compiled for requests since then, and why: 3h, 7d or 2026-11-27T03:00 (UTC)");
+  CLI::Option* since = add_text(
+      *verb, "--since", options->since, "TIME",
+      "List what processes compiled for requests since then, and why: 3h, 7d or 2026-11-27T03:00 (UTC)");
   add_places(*verb, options->places);
   add_cache(*verb, options->places);
   add_target_options(*verb, options->targets);
+  for (CLI::Option* option : verb->get_options()) {
+    if (option != since && option != verb->get_help_ptr() && option->nonpositional()) since->excludes(option);
+  }
   verb->footer(
       R"(Needs no GPU and compiles nothing. Status 1 when no build may be used and none could be made, and
 when a part of the journal cannot be read.

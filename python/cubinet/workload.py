@@ -52,7 +52,7 @@ class Workload:
 
     def entries(self) -> list[dict[str, Any]]:
         """Returns the kernels and attention problems by first use, as the file describes them."""
-        lines = [json.loads(line) for line in self._text.splitlines()]
+        lines = [json.loads(line) for line in self._text.split("\n") if line]
         return [line for line in lines if "order" in line]
 
     def __eq__(self, other: object) -> bool:

@@ -2,6 +2,7 @@
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/caller_label.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/missing_code.hpp>
@@ -38,7 +39,7 @@ class PreparingThread {
 struct NeededKernel {
   KernelSpec spec;
   std::vector<std::size_t> entries = {};  // by their index, ascending
-  bool in_plan = false;                   // if true, a plan needs it
+  bool is_entry = false;                  // if false, only plans need it
 };
 
 // The entries that are planned before their kernels are loaded. Bounds the memory of the plans.
@@ -69,20 +70,25 @@ class PrepareRun {
   Result<std::vector<KernelSpec>> kernels_of(const KernelSpec& spec, std::size_t index) const;
   Result<std::vector<KernelSpec>> kernels_of(const WorkloadAttention& attention, std::size_t index);
   void find_kernels(std::size_t begin, std::size_t end, unsigned jobs, const ParallelHooks& hooks);
+  void find_kernel_entries();
   Result<void> load(const NeededKernel& kernel);
   void load_kernel(const NeededKernel& kernel);
   void fail(std::size_t index, Error error);
   void bind(const WorkloadAttention& attention, Outcome& outcome);
   void end_entry(std::size_t index);
+  bool cancelled();
 
   const Session& session_;
   std::shared_ptr<const Device> device_;
   const std::vector<WorkloadEntry>& entries_;
   const PrepareOptions& options_;
+  const std::string caller_{CallerLabel::current()};  // of the thread that prepares
+  std::set<Bytes> kernel_entries_;     // encodings of the identities of the entries that are kernels
   std::vector<NeededKernel> kernels_;  // of the planned entries, in the order of their first use
   std::vector<Outcome> outcomes_ = std::vector<Outcome>(entries_.size());
   std::mutex mutex_;  // guards done_ and the callbacks
   std::size_t done_ = 0;
+  std::atomic<bool> cancelled_{false};
 };
 
 void PrepareRun::run(unsigned jobs) {
@@ -91,24 +97,46 @@ void PrepareRun::run(unsigned jobs) {
     const std::lock_guard lock(mutex_);
     if (options_.progress) options_.progress({done_, entries_.size()});
   };
-  const auto cancelled = [this] {
-    const PreparingThread thread;
-    const std::lock_guard lock(mutex_);
-    return options_.cancelled && options_.cancelled();
-  };
+  const ParallelHooks hooks{[this] { return cancelled(); }, tick};
   tick();
-  for (std::size_t begin = 0; begin < entries_.size(); begin += kPlannedAtOnce) {
-    find_kernels(begin, std::min(begin + kPlannedAtOnce, entries_.size()), jobs, {cancelled, tick});
-    parallel_for(kernels_.size(), jobs, [this](std::size_t i) { load_kernel(kernels_[i]); },
-                 {cancelled, tick});
+  find_kernel_entries();
+  for (std::size_t begin = 0; begin < entries_.size() && !cancelled_; begin += kPlannedAtOnce) {
+    find_kernels(begin, std::min(begin + kPlannedAtOnce, entries_.size()), jobs, hooks);
+    if (cancelled_) return;
+    parallel_for(
+        kernels_.size(), jobs, [this](std::size_t i) { load_kernel(kernels_[i]); }, hooks);
+  }
+}
+
+// Asks the caller until it has cancelled once. REQUIRES: mutex_ is not held.
+bool PrepareRun::cancelled() {
+  if (cancelled_ || !options_.cancelled) return cancelled_;
+  const PreparingThread thread;
+  const std::lock_guard lock(mutex_);
+  if (!cancelled_ && options_.cancelled()) cancelled_ = true;
+  return cancelled_;
+}
+
+// Returns whether a device of this capability has used the entry.
+bool is_of(const WorkloadEntry& entry, ComputeCapability capability) {
+  return std::any_of(entry.devices.begin(), entry.devices.end(),
+                     [&](const WorkloadDevice& device) { return device.capability == capability; });
+}
+
+// A plan of an earlier block may load a kernel that is an entry, so all blocks are searched first.
+void PrepareRun::find_kernel_entries() {
+  if (!WorkloadRecorder::of(session_).active()) return;
+  for (const WorkloadEntry& entry : entries_) {
+    const auto* spec = std::get_if<KernelSpec>(&entry.work);
+    if (spec != nullptr && is_of(entry, device_->properties().capability))
+      kernel_entries_.insert(identify(*spec).encoding());
   }
 }
 
 Result<std::vector<KernelSpec>> PrepareRun::kernels_of(const KernelSpec& spec, std::size_t index) const {
   const std::set<WorkloadDevice>& devices = entries_[index].devices;
   const ComputeCapability capability = device_->properties().capability;
-  const auto is_of_device = [&](const WorkloadDevice& device) { return device.capability == capability; };
-  if (std::any_of(devices.begin(), devices.end(), is_of_device)) return std::vector<KernelSpec>{spec};
+  if (is_of(entries_[index], capability)) return std::vector<KernelSpec>{spec};
   return Error{ErrorCode::unsupported,
                fmt::format("recorded on {}, and {} is {}", devices.begin()->capability.to_string(),
                            device_->properties().to_string(), capability.to_string()),
@@ -146,11 +174,13 @@ void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs,
     const std::size_t index = begin + i;
     for (KernelSpec& spec : *needed[i]) {
       const auto [place, is_new] = known.emplace(identify(spec).encoding(), kernels_.size());
-      if (is_new) kernels_.push_back({std::move(spec)});
+      if (is_new) {
+        kernels_.push_back({std::move(spec)});
+        kernels_.back().is_entry = kernel_entries_.count(place->first) != 0;
+      }
       NeededKernel& kernel = kernels_[place->second];
       if (!kernel.entries.empty() && kernel.entries.back() == index) continue;
       kernel.entries.push_back(index);
-      kernel.in_plan = kernel.in_plan || outcomes_[index].plan.has_value();
       ++outcomes_[index].missing_kernels;
     }
     if (needed[i]->empty()) end_entry(index);
@@ -158,9 +188,9 @@ void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs,
 }
 
 Result<void> PrepareRun::load(const NeededKernel& kernel) {
-  // A recording notes the problem instead of the kernels of its plan.
+  // A recording notes the problem instead of the kernels that only its plan needs.
   std::optional<WorkloadRecorder::Binding> binding;
-  if (kernel.in_plan) binding.emplace();
+  if (!kernel.is_entry) binding.emplace();
   auto resolved = session_.runtime().resolve(kernel.spec);
   if (!resolved) return missing_code(kernel.spec, std::move(resolved).error());
   auto function = session_.runtime().function(**resolved, device_->ordinal());
@@ -171,6 +201,7 @@ Result<void> PrepareRun::load(const NeededKernel& kernel) {
 
 void PrepareRun::load_kernel(const NeededKernel& kernel) {
   const PreparingThread thread;
+  const CallerLabel label(caller_);
   const auto loaded = load(kernel);
   for (const std::size_t index : kernel.entries) {
     if (!loaded) fail(index, loaded.error());
@@ -185,8 +216,10 @@ void PrepareRun::fail(std::size_t index, Error error) {
 // Sets or clears the error of an entry whose kernels are loaded, or one of them failed.
 void PrepareRun::bind(const WorkloadAttention& attention, Outcome& outcome) {
   // The bound attention may need other kernels than the plan, if fewer blocks fit on an SM.
+  const WorkloadRecorder::Binding binding;
   if (!outcome.error) {
     auto bound = BoundAttention::bind(session_.runtime(), *outcome.plan, device_->ordinal());
+    if (bound) WorkloadRecorder::of(session_).note(attention, device_->properties());
     if (!bound) outcome.error = std::move(bound).error();
   }
   if (!outcome.error || outcome.error->code != ErrorCode::not_found) return;
@@ -197,12 +230,15 @@ void PrepareRun::bind(const WorkloadAttention& attention, Outcome& outcome) {
   if (!bound) outcome.error = std::move(bound).error();
 }
 
-// Reports the entry.
+// Binds and reports the entry. A problem that is not bound after a cancellation does not end.
 void PrepareRun::end_entry(std::size_t index) {
   const PreparingThread thread;
   const WorkloadEntry& entry = entries_[index];
   Outcome& outcome = outcomes_[index];
-  if (outcome.plan) bind(std::get<WorkloadAttention>(entry.work), outcome);
+  if (outcome.plan) {
+    if (cancelled()) return;
+    bind(std::get<WorkloadAttention>(entry.work), outcome);
+  }
   outcome.plan.reset();
   const std::lock_guard lock(mutex_);
   outcome.ended = true;

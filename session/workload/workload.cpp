@@ -129,8 +129,18 @@ std::string Workload::to_text() const {
   return text;
 }
 
+Result<std::string> Workload::to_stored_text() const {
+  const std::size_t lines = recordings_.size() + size();
+  std::string text = lines <= kMaximumWorkloadLines ? to_text() : std::string();
+  if (!text.empty() && text.size() <= kMaximumWorkloadBytes) return text;
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the workload has {}, which is too large", plural(lines, "line")),
+               "a workload has at most 100000 lines after the first, and 64 MiB: keep several workloads"};
+}
+
 Result<void> Workload::write(const std::string& path) const {
-  return write_file_atomically(*posix_file_system(), path, as_bytes(to_text()));
+  CUBINET_TRY_ASSIGN(const std::string text, to_stored_text());
+  return write_file_atomically(*posix_file_system(), path, as_bytes(text));
 }
 
 void Workload::add(WorkloadEntry entry) {

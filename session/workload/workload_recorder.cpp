@@ -43,7 +43,7 @@ WorkloadRecorder::Binding::~Binding() {
   --bindings;
 }
 
-Result<void> WorkloadRecorder::start(const Runtime::Counters& now) {
+Result<void> WorkloadRecorder::start(const ReadCounters& read) {
   std::unique_lock lock(mutex_);
   if (active()) return {};
   Result<void> begun;
@@ -51,17 +51,17 @@ Result<void> WorkloadRecorder::start(const Runtime::Counters& now) {
     CUBINET_TRY_ASSIGN(id_, new_recording_id());
     begun = append(first_line_text(0));
   }
-  started_ = recording_counters(now);
+  started_ = recording_counters(read());
   active_.store(true, std::memory_order_relaxed);
   lock.unlock();
   warn_unless(begun);
   return {};
 }
 
-void WorkloadRecorder::stop(const Runtime::Counters& now) {
+void WorkloadRecorder::stop(const ReadCounters& read) {
   const std::lock_guard lock(mutex_);
   if (!active()) return;
-  stopped_ = counters_at(now);
+  stopped_ = counters(read);
   active_.store(false, std::memory_order_relaxed);
 }
 
@@ -107,22 +107,23 @@ void WorkloadRecorder::warn_unless(const Result<void>& appended) const {
     log(log_, LogLevel::warning, "the workload is recorded in memory only: " + appended.error().to_line());
 }
 
-void WorkloadRecorder::append_counters(const Runtime::Counters& now) {
+void WorkloadRecorder::append_counters(const ReadCounters& read) {
+  if (!fork_guard_.in_original_process()) return;
   std::unique_lock lock(mutex_);
   if (id_.empty()) return;
-  const auto appended = append(line_text(recording_json(id_, counters_at(now))));
+  const auto appended = append(line_text(recording_json(id_, counters(read))));
   lock.unlock();
   warn_unless(appended);
 }
 
-WorkloadRecording WorkloadRecorder::counters_at(const Runtime::Counters& now) const {
-  return active() ? sum_less(stopped_, recording_counters(now), started_) : stopped_;
+WorkloadRecording WorkloadRecorder::counters(const ReadCounters& read) const {
+  return active() ? sum_less(stopped_, recording_counters(read()), started_) : stopped_;
 }
 
-Workload WorkloadRecorder::recorded(const Runtime::Counters& now) const {
+Workload WorkloadRecorder::recorded(const ReadCounters& read) const {
   const std::lock_guard lock(mutex_);
   Workload copy = workload_;
-  if (!id_.empty()) copy.add(id_, counters_at(now));
+  if (!id_.empty()) copy.add(id_, counters(read));
   return copy;
 }
 

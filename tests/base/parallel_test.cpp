@@ -45,6 +45,16 @@ TEST_CASE("once cancelled nothing more is begun") {
   CHECK(begun <= 12);
 }
 
+TEST_CASE("a hook that cancels once stops every thread and is not called again") {
+  for (std::size_t at = 1; at <= 20; ++at) {
+    std::size_t calls = 0;
+    std::atomic<std::size_t> begun{0};
+    parallel_for(100, 4, [&](std::size_t) { ++begun; }, {[&] { return ++calls == at; }, {}});
+    CHECK(calls == at);
+    CHECK(begun == at - 1);
+  }
+}
+
 TEST_CASE("an exception of the work arrives at the caller and stops the rest") {
   std::atomic<std::size_t> begun{0};
   CHECK_THROWS_AS(parallel_for(1000, 2,

@@ -2,6 +2,8 @@
 #include "api/runtime_fixture.hpp"
 #include "c_fixture.hpp"
 
+#include <fmt/format.h>
+
 using namespace cubinet::test;
 
 namespace {
@@ -53,7 +55,24 @@ void load(const CRuntime& runtime, std::int64_t factor) {
   cubinet_function_release(function);
 }
 
+// Returns a workload of this many recordings.
+std::string recordings(std::size_t first, std::size_t count) {
+  std::string lines = fmt::format("{{\"cubinet_workload\":1,\"lines\":{}}}\n", count);
+  for (std::size_t i = first; i < first + count; ++i)
+    lines += fmt::format(
+        "{{\"compiled\":0,\"failures\":0,\"hits\":0,\"loads\":0,\"misses\":0,\"recording\":\"{:032x}\"}}\n",
+        i);
+  return lines;
+}
+
 }  // namespace
+
+TEST_CASE("workloads whose merge is above the limit are not merged") {
+  Failure failure;
+  CHECK_FALSE(merged({recordings(0, 60000), recordings(40000, 60000)}, failure).empty());
+  CHECK(merged({recordings(0, 60000), recordings(40001, 60000)}, failure).empty());
+  CHECK(failure.message().find("100001 lines") != std::string::npos);
+}
 
 TEST_CASE("two runtimes record, and their merged workload is prebuilt and prepared without a compile") {
   const TempDir folder;

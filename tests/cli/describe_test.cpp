@@ -22,6 +22,11 @@ TEST_CASE("the command line of a kernel names its parameters and its target") {
   spec.set("flag", true).set("number", 64);
   CHECK(compile_command(spec, SmTarget{9, 0, TargetKind::specific}) ==
         "cubinet compile t -p flag=true -p number=64 --target sm_90a");
+  spec.options = {{"use_fast_math", ""}, {"D:N", "4 + 1"}};
+  const std::string command = compile_command(spec, SmTarget{9, 0, TargetKind::specific});
+  CAPTURE(command);
+  CHECK(command.find(" --flag=--use_fast_math") != std::string::npos);
+  CHECK(command.find("N=4 + 1'") != std::string::npos);
 }
 
 TEST_CASE("an origin is a phrase, with the version of a bundle and the number of an import") {

@@ -362,6 +362,10 @@ extern "C" __global__ void scaled(float* p) { p[threadIdx.x] *= FACTOR; }
 
 TEST_CASE("what was compiled for requests is listed with what the stores had and a command that makes it") {
   const Sandbox sandbox;
+  const ToolResult absent = sandbox.run({"explain", "--since", "1h"});
+  CHECK(absent.status != 0);
+  CHECK(contains(absent.err, "does not exist"));
+  REQUIRE(Home::open({.path = sandbox.home().string()}));
   CHECK(contains(sandbox.run({"explain", "--since", "1h"}).out, "nothing was compiled for a request"));
   {
     const auto home = Home::open({.path = sandbox.home().string()});
@@ -385,7 +389,7 @@ TEST_CASE("what was compiled for requests is listed with what the stores had and
     REQUIRE((*home)->journal().add("no JSON"));
   }
   const ToolResult listed = sandbox.run({"explain", "--since", "1h"});
-  CHECK(listed.status == 0);
+  CHECK(listed.status == 1);
   CHECK(contains(listed.out, "python3 7 on pod-1: rms_norm(hidden_size=64) for sm_90a (device 0, 9.0)"));
   CHECK(contains(listed.out, "  memory: no build\n  bundle /b.bundle: sm_80: does not run on 9.0\n"));
   CHECK(contains(listed.out, "to have it: cubinet compile rms_norm -p hidden_size=64 --target sm_90a"));
@@ -398,6 +402,14 @@ TEST_CASE("what was compiled for requests is listed with what the stores had and
   CHECK(json["damaged"] == 1);
   CHECK(sandbox.run({"explain", "--since", "soon"}).status == 2);
   CHECK(sandbox.run({"explain", "--since", ""}).status == 2);
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"--device", "9.0"},
+                                                {"-p", "a=1"},
+                                                {"--cache", "file:///c"},
+                                                {"--bundle", "b"}}) {
+    std::vector<std::string> words = {"explain", "--since", "1h"};
+    words.insert(words.end(), other.begin(), other.end());
+    CHECK(sandbox.run(words).status == 2);
+  }
 }
 
 TEST_CASE("without a time a kernel and a device are needed") {

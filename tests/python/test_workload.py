@@ -80,3 +80,11 @@ def test_a_recording_can_be_paused_and_an_exception_of_the_progress_ends_the_cal
     runtime.close()
     with pytest.raises(cubinet.InvalidArgument, match="closed"):
         runtime.workload()
+
+
+def test_a_name_with_a_line_separator_of_unicode_is_one_entry():
+    entry = (
+        '{"devices":[{"capability":"9.0"}],"kernel":{"maker":"function","name":"a\u2028b\u0085c","parameters":{}},"order":0}'
+    )
+    workload = cubinet.Workload(f'{{"cubinet_workload":1,"lines":1}}\n{entry}\n')
+    assert [each["kernel"]["name"] for each in workload.entries()] == ["a\u2028b\u0085c"]

@@ -4,6 +4,7 @@
 #include "support/ok.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/caller_label.hpp>
 #include <cubinet/session/prebuild.hpp>
 #include <cubinet/session/prepare.hpp>
 
@@ -12,6 +13,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <thread>
 
 using namespace cubinet;
@@ -53,6 +56,13 @@ struct PrepareSetting {
   }
   ComputeCapability capability() const { return ok(open()->device(0))->properties().capability; }
 };
+
+std::set<std::string> works_of(const Workload& workload) {
+  std::set<std::string> works;
+  for (const WorkloadEntry& entry : workload.entries())
+    works.insert(entry.to_string());
+  return works;
+}
 
 }  // namespace
 
@@ -109,7 +119,36 @@ TEST_CASE_FIXTURE(
   CHECK(after.process_hits > before.process_hits);
   CHECK(after.misses == 0);
   // A prepared process records its whole workload, too.
-  CHECK(served->recorded().size() == 3);
+  CHECK(works_of(served->recorded()) == works_of(workload));
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a preparation records each of its entries, and no other kernel") {
+  if (stub.missing()) return;
+  options.record = false;
+  const auto first = open();
+  const auto device = ok(first->device(0));
+  const AttentionResolution planned =
+      ok(first->plan(kDecode, DeviceFacts::of(device->properties()), {}, device->properties().name));
+  REQUIRE(planned.plan);
+  Workload workload;
+  workload.add({WorkloadAttention{kDecode}, {WorkloadDevice::of(device->properties())}, 0});
+  workload.merge(of_factors({2}, capability()));
+  options.record = true;
+  for (const bool all : {false, true}) {
+    // The kernels of the plan are entries of their own, too.
+    for (const PlanStep& step : planned.plan->steps) {
+      const auto* spec = std::get_if<KernelSpec>(&step.kernel);
+      if (all && spec != nullptr) workload.add({*spec, {WorkloadDevice{capability()}}, 5});
+    }
+    for (const unsigned jobs : {1U, 3U}) {
+      const auto session = open();
+      PrepareOptions prepare_options;
+      prepare_options.jobs = jobs;
+      CHECK(ok(prepare(*session, workload, prepare_options)).loaded == workload.size());
+      CHECK(works_of(session->recorded()) == works_of(workload));
+    }
+  }
+  CHECK(workload.size() > 2);
 }
 
 TEST_CASE_FIXTURE(PrepareSetting,
@@ -195,6 +234,66 @@ TEST_CASE_FIXTURE(PrepareSetting, "a cancelled prepare keeps what is loaded and 
   CHECK(rest.loaded == 3);
   CHECK(rest.compiled == 2);
   CHECK_FALSE(rest.error);
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a cancellation that is reported once ends the whole preparation") {
+  if (stub.missing()) return;
+  const auto session = open();
+  Workload workload = of_factors({51, 52, 53, 54}, capability());
+  for (std::size_t at = 1; at <= workload.size(); ++at) {
+    for (const unsigned jobs : {1U, 3U}) {
+      std::size_t calls = 0;
+      PrepareOptions stopping;
+      stopping.jobs = jobs;
+      stopping.cancelled = [&] { return ++calls == at; };
+      const PrepareResult stopped = ok(prepare(*session, workload, stopping));
+      CHECK(stopped.interrupted);
+      CHECK(stopped.loaded == 0);  // cancelled while the entries are planned
+      CHECK(calls == at);
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a cancellation ends the binding of problems that share a kernel") {
+  if (stub.missing()) return;
+  const auto session = open();
+  const WorkloadDevice device = WorkloadDevice::of(ok(session->device(0))->properties());
+  Workload workload;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    AttentionProblem problem = kDecode;
+    problem.kv_len += i;
+    workload.add({WorkloadAttention{problem}, {device}, i});
+  }
+  std::size_t done = 0;
+  PrepareOptions stopping;
+  stopping.jobs = 1;
+  stopping.progress = [&](const PrepareProgress& progress) { done = progress.done; };
+  stopping.cancelled = [&] { return done > 0; };
+  const PrepareResult stopped = ok(prepare(*session, workload, stopping));
+  CHECK(stopped.interrupted);
+  CHECK(stopped.loaded == 1);
+  CHECK(stopped.failed.empty());
+  CHECK(ok(prepare(*session, workload)).loaded == 16);
+}
+
+TEST_CASE_FIXTURE(PrepareSetting,
+                  "the requests of a preparation have the label of the thread that called it") {
+  if (stub.missing()) return;
+  std::mutex mutex;
+  std::multiset<std::string> callers;
+  options.observer = [&](const KernelEvent& event) {
+    const std::lock_guard lock(mutex);
+    callers.insert(event.caller);
+  };
+  const auto session = open();
+  const Workload workload = of_factors({71, 72, 73, 74, 75, 76}, capability());
+  callers.clear();
+  PrepareOptions several;
+  several.jobs = 3;
+  const CallerLabel label("warmup");
+  CHECK(ok(prepare(*session, workload, several)).loaded == 6);
+  CHECK(callers.size() >= 6);
+  CHECK(callers.count("warmup") == callers.size());
 }
 
 TEST_CASE_FIXTURE(PrepareSetting, "a nested prepare is busy, and two threads may prepare at once") {

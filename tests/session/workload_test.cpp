@@ -6,8 +6,10 @@
 #include <cubinet/session/workload.hpp>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 using namespace cubinet;
 using test::ok;
@@ -229,4 +231,20 @@ TEST_CASE("a written workload is read back, and a folder cannot be written") {
   ok(golden().write((folder / "w").string()));
   CHECK(ok(Workload::read((folder / "w").string())).to_text() == kGolden);
   CHECK_FALSE(golden().write((folder / "absent" / "w").string()));
+}
+
+TEST_CASE("a workload above the limit of lines is not written") {
+  const test::TempDir temp;
+  const std::string path = (temp.path() / "w").string();
+  Workload workload;
+  for (std::size_t i = 0; i < kMaximumWorkloadLines; ++i)
+    workload.add(fmt::format("{:032x}", i), {});
+  ok(workload.write(path));
+  const std::uintmax_t bytes = std::filesystem::file_size(path);
+  workload.add(kernel_entry(64, 0));
+  const auto written = workload.write(path);
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code == ErrorCode::invalid_argument);
+  CHECK(written.error().message.find("100001 lines") != std::string::npos);
+  CHECK(std::filesystem::file_size(path) == bytes);
 }

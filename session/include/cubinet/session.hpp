@@ -67,6 +67,7 @@ class Session {
   Workload recorded() const;
 
  private:
+  friend class WorkloadRecorder;  // WorkloadRecorder::of
   Session(SessionOptions options, std::shared_ptr<Home> home, std::shared_ptr<Runtime> runtime,
           std::shared_ptr<WorkloadRecorder> recorder);
   Result<BoundAttention> bind_attention(const AttentionProblem& problem,

@@ -7,8 +7,9 @@
 namespace cubinet {
 
 struct ParallelHooks {
-  std::function<bool()> cancelled;  // called before each work unit, never twice at once
-  std::function<void()> tick;       // called by the waiting thread about ten times per second
+  // Called before each work unit until it returns true, never twice at once.
+  std::function<bool()> cancelled;
+  std::function<void()> tick;  // called by the waiting thread about ten times per second
 };
 
 // Calls work(i) for i from 0 to count-1, in ascending order, from at most `threads` threads (0: one

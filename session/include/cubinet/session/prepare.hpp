@@ -27,7 +27,8 @@ struct PrepareOptions {
   // Called after each entry and several times a second in between. Any thread may call it; calls do
   // not overlap.
   Callback<void(const PrepareProgress&)> progress = {};
-  // Called often; calls do not overlap. If it returns true, no further entry begins.
+  // Called often until it returns true; calls do not overlap. Then no further entry begins, and
+  // no further attention problem is bound.
   Callback<bool()> cancelled = {};
 };
 
@@ -52,6 +53,8 @@ struct PrepareResult {
 // parallel. Each attention problem is planned anew for the device, whichever device recorded it. A
 // kernel is loaded only on a device of a capability that recorded it. Errors are a part of the
 // result: the rest is prepared. What is loaded already costs a look-up.
+//
+// All requests have the label of the calling thread (CallerLabel).
 //
 // Several threads may prepare at the same time. A call from a callback of a running prepare()
 // (progress, cancelled, observer or log) returns busy. Returns unavailable if there is no such

@@ -78,7 +78,11 @@ class Workload {
   // are those of parse(), and not_found or io.
   static Result<Workload> read(const std::string& path);
   std::string to_text() const;
-  // Replaces the file, atomically. Returns io if it cannot be written.
+  // Like to_text(). Returns invalid_argument for a workload above the limits, which no reader would
+  // take whole.
+  Result<std::string> to_stored_text() const;
+  // Replaces the file, atomically. Returns the errors of to_stored_text(), and io if it cannot be
+  // written.
   Result<void> write(const std::string& path) const;
 
   // Adds an entry. If it exists, its devices are added and the earlier first use is kept.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/callback.hpp>
+#include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/log.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/session.hpp>
 #include <cubinet/session/workload.hpp>
 
 #include <atomic>
@@ -21,17 +24,25 @@ class WorkloadRecorder {
                             std::size_t most_lines = kMaximumWorkloadLines)
       : log_(std::move(log)), folder_(std::move(folder)), most_lines_(most_lines) {}
 
-  // Begins or continues the recording. `now` are the Runtime's counters.
-  Result<void> start(const Runtime::Counters& now);
-  void stop(const Runtime::Counters& now);
+  // Returns the recording of a session, for functions that load on behalf of its caller.
+  static WorkloadRecorder& of(const Session& session) { return *session.recorder_; }
+
+  // Reads the Runtime's counters. Called under the recorder's lock, so that what is recorded never
+  // goes back.
+  using ReadCounters = Callback<Runtime::Counters()>;
+
+  // Begins or continues the recording.
+  Result<void> start(const ReadCounters& read);
+  void stop(const ReadCounters& read);
   bool active() const { return active_.load(std::memory_order_relaxed); }
 
   // Notes the kernel of a request that loaded it, unless the calling thread is inside a Binding.
   void note(const KernelEvent& event);
   void note(const WorkloadAttention& attention, const DeviceProperties& device);
-  Workload recorded(const Runtime::Counters& now) const;
-  // Appends the counters of the recording to its file. Does nothing without a file.
-  void append_counters(const Runtime::Counters& now);
+  Workload recorded(const ReadCounters& read) const;
+  // Appends the counters of the recording to its file. Does nothing without a file, and in a forked
+  // child, where the lock may be held for ever and the file is the parent's.
+  void append_counters(const ReadCounters& read);
 
   // Marks the calling thread as binding attention. The kernels of a plan belong to the device, so
   // the problem is noted instead of them.
@@ -48,8 +59,10 @@ class WorkloadRecorder {
   // Appends a line to the file. Returns the error of the first failure; later lines are left out.
   Result<void> append(const std::string& line);
   void warn_unless(const Result<void>& appended) const;
-  WorkloadRecording counters_at(const Runtime::Counters& now) const;
+  // REQUIRES: mutex_ is held.
+  WorkloadRecording counters(const ReadCounters& read) const;
 
+  ForkGuard fork_guard_;
   LogSink log_;
   const std::string folder_;
   std::size_t most_lines_;
