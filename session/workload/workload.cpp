@@ -143,14 +143,17 @@ Result<void> Workload::write(const std::string& path) const {
   return write_file_atomically(*posix_file_system(), path, as_bytes(text));
 }
 
-void Workload::add(WorkloadEntry entry) {
+bool Workload::add(WorkloadEntry entry) {
   if (auto* attention = std::get_if<WorkloadAttention>(&entry.work)) keep_stored_part(*attention);
   std::string text = line_text(work_json(entry));
   const auto [position, added] = entries_.try_emplace(std::move(text), entry);
-  if (added) return;
+  if (added) return true;
   WorkloadEntry& known = position->second;
+  const bool was_later = known.first_use > entry.first_use;
   known.first_use = std::min(known.first_use, entry.first_use);
+  const std::size_t devices = known.devices.size();
   known.devices.merge(entry.devices);
+  return was_later || known.devices.size() > devices;
 }
 
 void Workload::add(const std::string& recording, const WorkloadRecording& counters) {

@@ -86,8 +86,10 @@ void WorkloadRecorder::add(WorkloadEntry entry) {
     return;
   }
   entry.first_use = next_;
-  const auto appended = folder_.empty() ? Result<void>() : append(line_text(entry_json(entry)));
-  workload_.add(std::move(entry));
+  const std::string line = folder_.empty() ? std::string() : line_text(entry_json(entry));
+  // Attention is noted at every binding. The file has each entry once.
+  const bool changed = workload_.add(std::move(entry));
+  const auto appended = changed ? append(line) : Result<void>();
   next_ = workload_.size();
   lock.unlock();
   warn_unless(appended);

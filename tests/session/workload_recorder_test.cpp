@@ -133,6 +133,9 @@ TEST_CASE("a recorder appends each entry to a file at once, and its counters at 
   CHECK(file().size() == 2);
   CHECK(file().entries()[1].to_string() == "k(number=2)");
   CHECK(file().recordings().empty());
+  const auto size = std::filesystem::file_size(std::filesystem::directory_iterator(temp.path())->path());
+  recorder.note(load_of(1));  // known
+  CHECK(std::filesystem::file_size(std::filesystem::directory_iterator(temp.path())->path()) == size);
   recorder.append_counters(none);
   CHECK(file().to_text() == recorder.recorded(none).to_text());
   CHECK(file().rejected().empty());

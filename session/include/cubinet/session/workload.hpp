@@ -85,8 +85,9 @@ class Workload {
   // written.
   Result<void> write(const std::string& path) const;
 
-  // Adds an entry. If it exists, its devices are added and the earlier first use is kept.
-  void add(WorkloadEntry entry);
+  // Adds an entry. If it exists, its devices are added and the earlier first use is kept. Returns
+  // whether the workload has changed.
+  bool add(WorkloadEntry entry);
   // Sets the counters of a recording, whose identifier is 32 hexadecimal digits. If it exists, each
   // counter becomes the larger one, because counters only grow.
   void add(const std::string& recording, const WorkloadRecording& counters);
