@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime_implementation.hpp"
 
+#include <algorithm>
+
 namespace cubinet {
 
 // Reads without a lock, so that an observer or a log sink may call it, too.
@@ -46,12 +48,16 @@ Result<TrimmedModules> RuntimeImplementation::trim_modules(std::uint64_t bytes, 
 
 Result<ModuleMemory> RuntimeImplementation::memory(std::optional<int> device) const {
   CUBINET_TRY(check_process());
+  const std::vector<CachedKernel::Idle> kernels = kernels_.idle(0);
   ModuleMemory memory = modules_.memory(device);
-  for (const CachedKernel::Idle& idle : kernels_.idle(0)) {
+  for (const CachedKernel::Idle& idle : kernels) {
     if (device && idle.device != *device) continue;
     ++memory.idle_modules;
     memory.idle_bytes += idle.bytes;
   }
+  // An idle module may have been retired or unloaded since.
+  memory.idle_modules = std::min(memory.idle_modules, memory.modules - memory.retired_modules);
+  memory.idle_bytes = std::min(memory.idle_bytes, memory.bytes - memory.retired_bytes);
   return memory;
 }
 
