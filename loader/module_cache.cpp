@@ -95,8 +95,8 @@ struct ModuleCache::State {
   std::condition_variable landed;
   std::map<Key, Slot> slots;
   std::atomic<std::uint64_t> clock{1};
-  // The retired modules that a trim unloads after it has waited, with the time of the trim. They stay
-  // in their slots. A request that takes one back ends its mark.
+  // The retired modules that a trim unloads after it has waited, with the time of the trim. They
+  // stay in their slots. A request that takes one back ends its mark.
   std::map<const Module*, std::uint64_t> marked;
 
   // The functions below REQUIRE that the mutex is held.

@@ -265,7 +265,7 @@ TEST_CASE("A module that a trim waits for is counted, and a request takes it bac
   CHECK(cache->trim(UINT64_MAX)->modules == 1);
 }
 
-TEST_CASE("A module that a device's reset overtakes during its load is not kept") {
+TEST_CASE("A module that a reset of its device overtakes during its load is not kept") {
   const DriverUnderTest test;
   if (!test.ready || needs_stub(test)) return;
   std::optional<ModuleCache> cache;
