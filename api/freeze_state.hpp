@@ -37,7 +37,7 @@ Result<FrozenState> frozen_fallbacks(const FreezeOptions& options,
                                      const void* owner);
 
 // The switch between frozen and thawed, and the requests that are refused while frozen.
-// Thread-safe. No lock is held while anything is read or called.
+// Thread-safe. No lock is held while a store is read or anything is called.
 class FreezeSwitch {
  public:
   explicit FreezeSwitch(LogSink log) : log_(std::move(log)) {}
@@ -45,6 +45,10 @@ class FreezeSwitch {
   bool frozen() const { return frozen_.load(std::memory_order_acquire); }
   // Returns nullptr if the Runtime is not frozen.
   std::shared_ptr<const FrozenState> state() const;
+  // Keeps a freeze from beginning until the lock ends. A release and a trim hold it from their look
+  // at frozen() until the kernel is removed, freeze() while it checks the fallbacks and begins.
+  std::unique_lock<std::mutex> hold_loaded() const { return std::unique_lock(loaded_mutex_); }
+  // REQUIRES: hold_loaded().
   void freeze(FrozenState state);
   void thaw();
   // Returns the number of thaws. Rows that were read before one may be old.
@@ -62,6 +66,7 @@ class FreezeSwitch {
   std::atomic<std::uint64_t> thaws_{0};
   RefusalCounts counts_;
   LogSink log_;
+  mutable std::mutex loaded_mutex_;
   mutable std::mutex mutex_;
   std::shared_ptr<const FrozenState> state_;
 };

@@ -115,7 +115,9 @@ class RuntimeImplementation final : public Runtime {
 
   bool release(const Kernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    if (!check_process() || cached.owner() != owner_.get() || frozen()) return false;
+    if (!check_process() || cached.owner() != owner_.get()) return false;
+    const auto lock = freeze_.hold_loaded();
+    if (frozen()) return false;
     modules_.tick();
     return cached.forget(device);
   }

@@ -22,6 +22,7 @@ namespace {
 
 using Outcome = Result<std::shared_ptr<const Module>>;
 using Modules = std::vector<std::shared_ptr<const Module>>;
+using Devices = std::set<std::shared_ptr<const Device>>;
 
 // The driver is part of the key because an ordinal is only meaningful with its driver. A dangling
 // address is harmless: a loaded module keeps its driver alive.
@@ -40,11 +41,6 @@ Outcome load_without_throwing(const std::shared_ptr<const Device>& device, const
   } catch (const std::exception& exception) {
     return Error{ErrorCode::internal, std::string("loading a module failed: ") + exception.what()};
   }
-}
-
-Key key_of(const Module& module) {
-  const Device& device = module.device();
-  return {device.driver().get(), device.ordinal(), module.record().digest};
 }
 
 bool is_on(const Module& module, std::optional<int> device) {
@@ -82,6 +78,7 @@ struct ModuleCache::State {
 
   struct Slot {
     Modules modules;  // of records that launch differently
+    std::shared_ptr<const Device> device;
     std::shared_ptr<Flight> flight;
 
     std::shared_ptr<const Module> find(const CubinRecord& record) const {
@@ -98,13 +95,18 @@ struct ModuleCache::State {
   std::condition_variable landed;
   std::map<Key, Slot> slots;
   std::atomic<std::uint64_t> clock{1};
+  // The retired modules that a trim unloads after it has waited, with the time of the trim. They
+  // stay in their slots. A request that takes one back ends its mark.
+  std::map<const Module*, std::uint64_t> marked;
 
   // The functions below REQUIRE that the mutex is held.
   std::uint64_t tick();
   std::uint64_t bytes_on(const Driver* driver, int device) const;
   Result<void> check_limit(const Device& device, const CubinRecord& record, std::uint64_t bytes) const;
-  Modules take_retired(std::uint64_t bytes, std::optional<int> device);
-  void put_back(const Modules& modules);
+  // Marks retired modules for the trim of this time, and returns their devices.
+  Devices mark_retired(std::uint64_t trim, std::uint64_t bytes, std::optional<int> device);
+  // Ends the marks of a trim. Removes and returns the modules that still had one if `take` is true.
+  Modules end_marks(std::uint64_t trim, bool take);
 };
 
 std::uint64_t ModuleCache::State::tick() {
@@ -143,31 +145,42 @@ Result<void> ModuleCache::State::check_limit(const Device& device, const CubinRe
   return {};
 }
 
-// Nobody else can take a module whose only owner is the cache, because the mutex is held.
-Modules ModuleCache::State::take_retired(std::uint64_t bytes, std::optional<int> device) {
-  Modules retired;
+Devices ModuleCache::State::mark_retired(std::uint64_t trim, std::uint64_t bytes, std::optional<int> device) {
+  std::vector<std::pair<const Module*, const Slot*>> retired;
   for (const auto& [key, slot] : slots) {
     for (const auto& module : slot.modules) {
-      if (module.use_count() == 1 && is_on(*module, device)) retired.push_back(module);
+      if (module.use_count() == 1 && is_on(*module, device) && !marked.contains(module.get()))
+        retired.emplace_back(module.get(), &slot);
     }
   }
   std::stable_sort(retired.begin(), retired.end(),
-                   [](const auto& a, const auto& b) { return a->last_use() < b->last_use(); });
-  std::size_t count = 0;
-  for (std::uint64_t freed = 0; count < retired.size() && freed < bytes; ++count)
-    freed += retired[count]->bytes();
-  retired.resize(count);
-  for (const auto& module : retired) {
-    const auto slot = slots.find(key_of(*module));
-    std::erase(slot->second.modules, module);
-    if (slot->second.modules.empty() && slot->second.flight == nullptr) slots.erase(slot);
+                   [](const auto& a, const auto& b) { return a.first->last_use() < b.first->last_use(); });
+  Devices devices;
+  std::uint64_t freed = 0;
+  for (const auto& [module, slot] : retired) {
+    if (freed >= bytes) break;
+    freed += module->bytes();
+    marked[module] = trim;
+    devices.insert(slot->device);
   }
-  return retired;
+  return devices;
 }
 
-void ModuleCache::State::put_back(const Modules& modules) {
-  for (const auto& module : modules)
-    slots[key_of(*module)].modules.push_back(module);
+// Nobody else can take a module whose only owner is the cache, because the mutex is held.
+Modules ModuleCache::State::end_marks(std::uint64_t trim, bool take) {
+  Modules taken;
+  for (auto slot = slots.begin(); slot != slots.end();) {
+    std::erase_if(slot->second.modules, [&](const auto& module) {
+      const auto mark = marked.find(module.get());
+      if (mark == marked.end() || mark->second != trim) return false;
+      marked.erase(mark);
+      if (take) taken.push_back(module);
+      return take;
+    });
+    const bool empty = slot->second.modules.empty() && slot->second.flight == nullptr;
+    slot = empty ? slots.erase(slot) : std::next(slot);
+  }
+  return taken;
 }
 
 ModuleCache::ModuleCache(ModuleLimit limit, LogSink log) : state_(std::make_unique<State>()) {
@@ -192,7 +205,10 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
     std::unique_lock lock(state_->mutex);
     while (true) {
       if (const auto slot = state_->slots.find(key); slot != state_->slots.end()) {
-        if (auto found = slot->second.find(*cubin.record)) return found;
+        if (auto found = slot->second.find(*cubin.record)) {
+          state_->marked.erase(found.get());
+          return found;
+        }
         if (const std::shared_ptr<State::Flight> other = slot->second.flight) {
           state_->landed.wait(lock, [&] { return other->outcome.has_value(); });
           if (launch_alike(*other->record, *cubin.record)) return *other->outcome;
@@ -200,7 +216,9 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
         }
       }
       CUBINET_TRY(state_->check_limit(*device, *cubin.record, flight->bytes));
-      state_->slots[key].flight = flight;
+      State::Slot& slot = state_->slots[key];
+      slot.flight = flight;
+      slot.device = device;
       break;
     }
   }
@@ -208,9 +226,12 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
   {
     const std::lock_guard lock(state_->mutex);
     const auto slot = state_->slots.find(key);
-    slot->second.flight = nullptr;
-    if (outcome) slot->second.modules.push_back(*outcome);
-    if (slot->second.modules.empty()) state_->slots.erase(slot);
+    // A flight that forget() removed leaves nothing.
+    if (slot != state_->slots.end() && slot->second.flight == flight) {
+      slot->second.flight = nullptr;
+      if (outcome) slot->second.modules.push_back(*outcome);
+      if (slot->second.modules.empty()) state_->slots.erase(slot);
+    }
     flight->outcome = outcome;
     state_->tick();
   }
@@ -219,21 +240,26 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
 }
 
 Result<TrimmedModules> ModuleCache::trim(std::uint64_t bytes, std::optional<int> device) {
+  std::uint64_t time = 0;
+  Devices devices;
+  {
+    const std::lock_guard lock(state_->mutex);
+    time = state_->tick();
+    devices = state_->mark_retired(time, bytes, device);
+  }
+  std::optional<Error> failure;
+  for (const auto& waited : devices) {
+    if (auto idle = wait_for(*waited); !idle) {
+      failure = std::move(idle).error();
+      break;
+    }
+  }
   Modules retired;
   {
     const std::lock_guard lock(state_->mutex);
-    state_->tick();
-    retired = state_->take_retired(bytes, device);
+    retired = state_->end_marks(time, !failure);
   }
-  std::set<const Device*> waited;
-  for (const auto& module : retired) {
-    if (!waited.insert(&module->device()).second) continue;
-    if (auto idle = wait_for(module->device()); !idle) {
-      const std::lock_guard lock(state_->mutex);
-      state_->put_back(retired);
-      return std::move(idle).error();
-    }
-  }
+  if (failure) return *std::move(failure);
   TrimmedModules trimmed;
   for (auto& module : retired) {
     ++trimmed.modules;
@@ -247,13 +273,15 @@ void ModuleCache::forget(int device) {
   Modules forgotten;  // unloaded after the lock is released
   const std::lock_guard lock(state_->mutex);
   for (auto slot = state_->slots.begin(); slot != state_->slots.end();) {
-    if (std::get<1>(slot->first) == device) {
-      Modules& modules = slot->second.modules;
-      forgotten.insert(forgotten.end(), modules.begin(), modules.end());
-      modules.clear();
+    if (std::get<1>(slot->first) != device) {
+      ++slot;
+      continue;
     }
-    const bool empty = slot->second.modules.empty() && slot->second.flight == nullptr;
-    slot = empty ? state_->slots.erase(slot) : std::next(slot);
+    for (const auto& module : slot->second.modules) {
+      state_->marked.erase(module.get());
+      forgotten.push_back(module);
+    }
+    slot = state_->slots.erase(slot);
   }
 }
 

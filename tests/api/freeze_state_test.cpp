@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace cubinet {
 namespace {
@@ -226,6 +227,49 @@ TEST_CASE("a forked child can neither freeze nor thaw, and does not hang") {
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
+}
+
+TEST_CASE("a trim and a release that began before a freeze remove nothing after it") {
+  FreezeService service;
+  Runtime& runtime = *service.runtime;
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] {
+    while (!ended)
+      static_cast<void>(runtime.trim(UINT64_MAX));
+  });
+  threads.emplace_back([&] {
+    while (!ended) {
+      for (const auto& kernel : service.kernels)
+        runtime.release(*kernel, 0);
+    }
+  });
+  unsigned lost = 0;
+  for (int round = 0; round < 2'000; ++round) {
+    for (const auto& kernel : service.kernels)
+      static_cast<void>(runtime.function(*kernel, 0));
+    // A freeze that returns an error because a fallback is not loaded changes nothing.
+    const bool falls_back =
+        service.freeze({.fallbacks = {{service.kernels[0], service.kernels[1]}}}).has_value();
+    if (!falls_back && !service.freeze()) ++lost;
+    std::vector<bool> loaded;
+    const auto is_loaded = [&](const auto& kernel) {
+      return runtime.function(*kernel, 0, {}, LoadPolicy::loaded_only).has_value();
+    };
+    for (const auto& kernel : service.kernels)
+      loaded.push_back(is_loaded(kernel));
+    if (falls_back && !loaded[1]) ++lost;
+    for (int i = 0; i < 3; ++i) {
+      std::this_thread::yield();
+      for (std::size_t k = 0; k < loaded.size(); ++k)
+        lost += loaded[k] && !is_loaded(service.kernels[k]) ? 1U : 0U;
+    }
+    if (!runtime.thaw()) ++lost;
+  }
+  ended = true;
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(lost == 0);
 }
 
 TEST_CASE("threads that request meanwhile see the Runtime frozen or not, and nothing loads after a freeze") {

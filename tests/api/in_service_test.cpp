@@ -247,6 +247,28 @@ TEST_CASE("a launch after a reset of the context is a driver error until the dev
   CHECK(service.images() == 2);  // the old Function keeps its own
 }
 
+TEST_CASE("the modules by state never exceed all modules while kernels are released and loaded") {
+  const Service service;
+  Runtime& runtime = *service.runtime;
+  std::atomic<bool> stop = false;
+  std::thread churn([&] {
+    for (std::size_t i = 0; !stop; ++i) {
+      static_cast<void>(runtime.function(service.kernel(i % 4), 0));
+      runtime.release(service.kernel(i % 4), 0);
+    }
+  });
+  unsigned wrong = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto memory = runtime.memory();
+    if (!memory || memory->idle_modules + memory->retired_modules > memory->modules ||
+        memory->idle_bytes + memory->retired_bytes > memory->bytes)
+      ++wrong;
+  }
+  stop = true;
+  churn.join();
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("an observer may trim") {
   Service service;
   std::weak_ptr<Runtime> weak;

@@ -6,11 +6,13 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <optional>
 #include <set>
 #include <thread>
 
 using namespace cubinet;
 using cubinet::test::DriverUnderTest;
+using cubinet::test::needs_stub;
 using cubinet::test::with_record;
 
 TEST_CASE("The same bytes are loaded once and stay loaded after their last user") {
@@ -205,6 +207,83 @@ TEST_CASE("Threads that load, drop and trim modules at random leave none behind"
   CHECK(cache.trim(UINT64_MAX));
   CHECK(cache.memory().modules == 0);
   if (test.stub != nullptr) CHECK(test.stub->live("image") == 0);
+}
+
+// Runs `work` on a thread and `meanwhile` during a delayed driver call of it. Repeats both, with a
+// longer delay, until `meanwhile` has ended before `work`.
+template <class Prepare, class Work, class Meanwhile>
+void during(const DriverUnderTest& test, const char* function, Prepare prepare, Work work,
+            Meanwhile meanwhile) {
+  for (unsigned delay = 50'000; delay < 60'000'000; delay *= 2) {
+    prepare();
+    test.stub->delay(function, delay);
+    const unsigned calls = test.stub->calls(function);
+    std::atomic<bool> ended = false;
+    std::thread thread([&] {
+      work();
+      ended = true;
+    });
+    while (test.stub->calls(function) == calls)
+      std::this_thread::yield();
+    test.stub->delay(function, 0);
+    const auto check = meanwhile();
+    const bool in_time = !ended;
+    thread.join();
+    if (!in_time) continue;
+    check();
+    return;
+  }
+  FAIL("the driver call was never long enough");
+}
+
+TEST_CASE("A module that a trim waits for is counted, and a request takes it back without a load") {
+  const DriverUnderTest test;
+  if (!test.ready || needs_stub(test)) return;
+  std::optional<ModuleCache> cache;
+  std::optional<Result<TrimmedModules>> trimmed;
+  const auto prepare = [&] {
+    cache.emplace();
+    REQUIRE(cache->get_or_load(test.device, test.cubin()));
+  };
+  const auto trim = [&] { trimmed = cache->trim(UINT64_MAX); };
+  during(test, "cuCtxSynchronize", prepare, trim, [&] {
+    const ModuleMemory memory = cache->memory();
+    const auto second = cache->trim(UINT64_MAX);  // leaves it to the first
+    const unsigned loads = test.stub->calls("cuLibraryLoadData");
+    const bool found = cache->get_or_load(test.device, test.cubin()).has_value();
+    const unsigned loaded = test.stub->calls("cuLibraryLoadData") - loads;
+    return [=, &trimmed] {
+      CHECK(memory.modules == 1);
+      CHECK(memory.retired_modules == 1);
+      CHECK(second->modules == 0);
+      CHECK(found);
+      CHECK(loaded == 0);
+      CHECK((*trimmed)->modules == 0);
+    };
+  });
+  CHECK(cache->memory().retired_modules == 1);
+  CHECK(cache->trim(UINT64_MAX)->modules == 1);
+}
+
+TEST_CASE("A module that a reset of its device overtakes during its load is not kept") {
+  const DriverUnderTest test;
+  if (!test.ready || needs_stub(test)) return;
+  std::optional<ModuleCache> cache;
+  std::optional<Result<std::shared_ptr<const Module>>> old;
+  const auto prepare = [&] { cache.emplace(); };
+  const auto load = [&] { old = cache->get_or_load(test.device, test.cubin()); };
+  during(test, "cuLibraryLoadData", prepare, load, [&] {
+    cache->forget(0);
+    const unsigned loads = test.stub->calls("cuLibraryLoadData");
+    const auto next = *cache->get_or_load(test.device, test.cubin());
+    const unsigned loaded = test.stub->calls("cuLibraryLoadData") - loads;
+    return [=, &old] {
+      CHECK(loaded == 1);
+      REQUIRE(*old);
+      CHECK(**old != next);
+    };
+  });
+  CHECK(cache->memory().modules == 1);
 }
 
 TEST_CASE("A load that fails is reported and not remembered") {

@@ -28,11 +28,12 @@ class ModuleCache {
                                                     const Cubin& cubin);
 
   // Unloads retired modules, least recently used first, until at least `bytes` are freed. First
-  // waits for their devices. Returns busy, and unloads nothing, during a capture on one of them.
+  // waits for their devices; a request takes a module back meanwhile. Returns busy, and unloads
+  // nothing, during a capture on one of them.
   // nullopt: all devices.
   Result<TrimmedModules> trim(std::uint64_t bytes, std::optional<int> device = {});
   // Removes every module of a device from the cache, for a device whose context was reset. Those
-  // without another owner are unloaded.
+  // without another owner are unloaded. A load in progress ends, and its module is not kept.
   void forget(int device);
   // Counts the modules, without the idle ones, which only the process cache knows.
   ModuleMemory memory(std::optional<int> device = {}) const;
