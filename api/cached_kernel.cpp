@@ -27,8 +27,8 @@ Result<Function> pick_function(const LoadedFunctions& functions, std::string_vie
 namespace {
 
 // Returns whether the process cache alone keeps the module: the module cache has one reference,
-// each of the functions another, and the first function two. REQUIRES: the slot's mutex is held,
-// which keeps readers from taking a reference.
+// each of the functions another, and the first function two. REQUIRES: the slot's mutex is held. A
+// shared lock is enough where a false "no" does no harm: other readers may take references.
 bool is_idle(const DeviceSlot& slot) {
   return !slot.functions.empty() &&
          slot.first.module().use_count() == static_cast<long>(slot.functions.size()) + 2;
@@ -97,7 +97,7 @@ void CachedKernel::list_idle(std::uint64_t now, std::vector<Idle>& idle) const {
   for (int device = 0; static_cast<std::size_t>(device) < slots_.size(); ++device) {
     const DeviceSlot* slot = slots_.find(device);
     if (slot == nullptr) continue;
-    const std::unique_lock lock(slot->mutex);
+    const std::shared_lock lock(slot->mutex);
     if (slot->functions.empty()) continue;
     if (is_idle(*slot)) {
       idle.push_back({this, device, slot->last_use.load(std::memory_order_relaxed),
@@ -108,23 +108,26 @@ void CachedKernel::list_idle(std::uint64_t now, std::vector<Idle>& idle) const {
   }
 }
 
+std::vector<const CachedKernel*> KernelCache::all() const {
+  std::vector<const CachedKernel*> kernels;
+  const std::shared_lock lock(mutex_);
+  // An entry of another requested form leads to the same kernel.
+  for (const auto& [id, kernel] : kernels_)
+    if (kernel->id() == id) kernels.push_back(kernel.get());
+  return kernels;
+}
+
 std::size_t KernelCache::forget(int device) const {
   std::size_t forgotten = 0;
-  const std::shared_lock lock(mutex_);
-  for (const auto& [id, kernel] : kernels_)
+  for (const CachedKernel* kernel : all())
     forgotten += kernel->forget(device) ? 1U : 0U;
   return forgotten;
 }
 
 std::vector<CachedKernel::Idle> KernelCache::idle(std::uint64_t now) const {
   std::vector<CachedKernel::Idle> idle;
-  {
-    const std::shared_lock lock(mutex_);
-    // An entry of another requested form leads to the same kernel.
-    for (const auto& [id, kernel] : kernels_) {
-      if (kernel->id() == id) kernel->list_idle(now, idle);
-    }
-  }
+  for (const CachedKernel* kernel : all())
+    kernel->list_idle(now, idle);
   std::stable_sort(idle.begin(), idle.end(),
                    [](const auto& a, const auto& b) { return a.last_use < b.last_use; });
   return idle;

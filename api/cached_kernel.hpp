@@ -53,7 +53,8 @@ class CachedKernel final : public Kernel {
     std::uint64_t last_use = 0;
     std::uint64_t bytes = 0;
   };
-  // Appends the idle devices. Other devices count as used at `now`, unless it is 0.
+  // Appends the idle devices. Other devices count as used at `now`, unless it is 0. So does a device
+  // whose functions a thread takes meanwhile.
   void list_idle(std::uint64_t now, std::vector<Idle>& idle) const;
   // Does forget(), and only if the module is idle.
   bool forget_if_idle(int device) const;
@@ -117,7 +118,10 @@ class KernelCache {
   Library& library_;
   CompileOptions options_;
   KnownSpecs known_;
-  mutable std::shared_mutex mutex_;
+  // Returns all kernels, each once. They live as long as the cache.
+  std::vector<const CachedKernel*> all() const;
+
+  mutable SlotMutex mutex_;
   std::unordered_map<KernelId, std::shared_ptr<const CachedKernel>, HashId> kernels_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "slot_mutex.hpp"
+
 #include <cubinet/loader/function.hpp>
 
 #include <array>
@@ -9,7 +11,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 namespace cubinet {
@@ -20,7 +21,7 @@ using LoadedFunctions = std::vector<Function>;
 // A kernel's part of the process cache on one device. It has cache lines of its own, so that
 // threads on different devices write no common line. A hit reads two adjacent lines.
 struct alignas(128) DeviceSlot {
-  mutable std::shared_mutex mutex;
+  mutable SlotMutex mutex;
   mutable std::atomic<std::uint64_t> last_use{0};  // the time of the last hit (ModuleCache::now)
   // Guarded by `mutex`. The first function has a copy here, because a hit mostly wants it.
   Function first;

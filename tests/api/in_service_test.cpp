@@ -338,3 +338,31 @@ TEST_CASE("a thousand threads start, request and end while others load, retire a
 
 }  // namespace
 }  // namespace cubinet
+
+// Each of these calls would wait without end if readers could overtake a writer.
+TEST_CASE("memory, trims, releases and first requests go on beside threads that hit one kernel") {
+  const Service service;
+  if (service.stub.missing()) return;
+  Runtime& runtime = *service.runtime;
+  REQUIRE(runtime.function(service.kernel(0), 0));
+  std::atomic<bool> stop = false;
+  std::atomic<unsigned> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 6; ++number) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        if (!runtime.function(service.kernel(0), 0)) ++wrong;
+      }
+    });
+  }
+  for (int round = 0; round < 50; ++round) {
+    CHECK(runtime.memory());
+    CHECK(runtime.trim(UINT64_MAX));
+    runtime.release(service.kernel(0), 0);
+    CHECK(runtime.resolve(scale_spec(100 + round)));
+  }
+  stop = true;
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(wrong == 0);
+}
