@@ -86,6 +86,15 @@ Result<CacheFolder> CacheFolder::make_folder(const std::string& name) const {
   return folder(name);
 }
 
+Result<std::optional<CacheFolder>> CacheFolder::make_new_folder(const std::string& name) const {
+  if (::mkdirat(descriptor_, name.c_str(), 0755) != 0) {
+    if (errno == EEXIST) return std::optional<CacheFolder>();
+    return error("make folder", name, errno);
+  }
+  CUBINET_TRY_ASSIGN(CacheFolder made, folder(name));
+  return std::optional<CacheFolder>(std::move(made));
+}
+
 Result<std::vector<std::string>> CacheFolder::list() const {
   // A separate descriptor, because reading moves its position.
   const int own = ::openat(descriptor_, ".", kFolderFlags);

@@ -5,6 +5,7 @@
 #include <cubinet/base/result.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ class CacheFolder {
   // Opens a subfolder. Returns not_found if there is none, io if the name is not a folder.
   Result<CacheFolder> folder(const std::string& name) const;
   Result<CacheFolder> make_folder(const std::string& name) const;
+  // Creates a subfolder. Returns nothing if the name is taken.
+  Result<std::optional<CacheFolder>> make_new_folder(const std::string& name) const;
   // Returns the names in byte order, without "." and "..".
   Result<std::vector<std::string>> list() const;
   // Reads a file. Returns not_found if there is none, invalid_argument if it is not a regular file

@@ -4,7 +4,8 @@
 #include <cubinet/adoption/adoption.hpp>
 #include <cubinet/base/text.hpp>
 
-#include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -16,9 +17,21 @@ namespace {
 
 constexpr std::string_view kStaging = ".cubinet.";
 
-std::string staging_name() {
-  static std::atomic<unsigned> counter{0};
-  return std::string(kStaging) + std::to_string(::getpid()) + "." + std::to_string(counter++) + ".tmp";
+// A folder that only its maker uses. Processes of several containers, which share a cache, may have
+// the same process id, so the name is random.
+struct Stage {
+  std::string name;
+  CacheFolder folder;
+};
+
+Result<Stage> make_stage(const CacheFolder& cache) {
+  for (;;) {
+    std::uint64_t digits = 0;
+    if (::getentropy(&digits, sizeof(digits)) != 0) return io_error("cannot get random digits", errno);
+    std::string name = std::string(kStaging) + std::to_string(digits) + ".tmp";
+    CUBINET_TRY_ASSIGN(std::optional<CacheFolder> made, cache.make_new_folder(name));
+    if (made) return Stage{std::move(name), *std::move(made)};
+  }
 }
 
 // Returns whether every file exists with the same content.
@@ -52,11 +65,10 @@ class CacheWriter {
   enum class Outcome { written, present, taken };
   Result<Outcome> put(const std::string& entry, std::vector<CacheFile> files) const {
     if (tool_.place != nullptr) CUBINET_TRY(tool_.place(files, path_ + "/" + entry));
-    const std::string staging = staging_name();
-    CUBINET_TRY_ASSIGN(const CacheFolder stage, cache_.make_folder(staging));
-    auto outcome = tool_.shape == CacheTool::Shape::file ? put_file(stage, entry, files.front())
-                                                         : put_folder(stage, staging, entry, files);
-    cache_.remove_folder(staging);
+    CUBINET_TRY_ASSIGN(const Stage stage, make_stage(cache_));
+    auto outcome = tool_.shape == CacheTool::Shape::file ? put_file(stage.folder, entry, files.front())
+                                                         : put_folder(stage.folder, stage.name, entry, files);
+    cache_.remove_folder(stage.name);
     return outcome;
   }
 

@@ -30,10 +30,15 @@ Result<std::unique_ptr<FileLock>> lock_workload(FileSystem& files, const std::st
   }
 }
 
-// Returns the union of the recordings in a folder. The last line of a recording may be torn.
-Result<Workload> read_recordings(FileSystem& files, const std::string& folder, const LogSink& sink) {
+struct Recorded {
+  Workload all;                    // the union
+  std::vector<std::string> whole;  // the names of the files of which nothing was left out
+};
+
+// Reads the recordings in a folder. The last line of a recording may be torn.
+Result<Recorded> read_recordings(FileSystem& files, const std::string& folder, const LogSink& sink) {
   CUBINET_TRY_ASSIGN(const Listing listing, files.list(folder));
-  Workload all;
+  Recorded read;
   for (const std::string& name : listing.names) {
     const auto recorded = Workload::read(folder + "/" + name);
     if (!recorded) {
@@ -43,11 +48,12 @@ Result<Workload> read_recordings(FileSystem& files, const std::string& folder, c
     for (const Error& rejected : recorded->rejected())
       log(sink, LogLevel::info, rejected.to_line());
     for (const WorkloadEntry& entry : recorded->entries())
-      all.add(entry);
+      read.all.add(entry);
     for (const auto& [id, counters] : recorded->recordings())
-      all.add(id, counters);
+      read.all.add(id, counters);
+    if (recorded->rejected().empty()) read.whole.push_back(name);
   }
-  return all;
+  return read;
 }
 
 // Returns the workload in the file, if it exists and is intact.
@@ -71,20 +77,32 @@ Result<Recordings> Recordings::open(const std::string& workload) {
 }
 
 Result<void> Recordings::merge(const LogSink& sink) const {
-  const auto files = posix_file_system();
-  CUBINET_TRY_ASSIGN(const Workload recorded, read_recordings(*files, folder_, sink));
-  CUBINET_TRY_ASSIGN(const auto lock, lock_workload(*files, workload_));
-  CUBINET_TRY_ASSIGN(std::optional<Workload> target, read_target(workload_));
-  Workload merged = target ? *target : Workload();
-  merged.merge(recorded);
-  if (!target || merged.to_text() != target->to_text()) CUBINET_TRY(merged.write(workload_));
-  CUBINET_TRY(files->remove(workload_ + ".lock"));
+  CUBINET_TRY(merge_whole(sink));
   return {};
 }
 
+Result<std::vector<std::string>> Recordings::merge_whole(const LogSink& sink) const {
+  const auto files = posix_file_system();
+  CUBINET_TRY_ASSIGN(Recorded recorded, read_recordings(*files, folder_, sink));
+  CUBINET_TRY_ASSIGN(const auto lock, lock_workload(*files, workload_));
+  CUBINET_TRY_ASSIGN(std::optional<Workload> target, read_target(workload_));
+  Workload merged = target ? *target : Workload();
+  merged.merge(recorded.all);
+  if (!target || merged.to_text() != target->to_text()) CUBINET_TRY(merged.write(workload_));
+  CUBINET_TRY(files->remove(workload_ + ".lock"));
+  return std::move(recorded.whole);
+}
+
 Result<void> Recordings::close(const LogSink& sink) const {
-  CUBINET_TRY(merge(sink));
-  return posix_file_system()->remove_tree(folder_);
+  CUBINET_TRY_ASSIGN(const std::vector<std::string> whole, merge_whole(sink));
+  const auto files = posix_file_system();
+  for (const std::string& name : whole)
+    CUBINET_TRY(files->remove(folder_ + "/" + name));
+  CUBINET_TRY_ASSIGN(const Listing left, files->list(folder_));
+  if (left.names.empty()) return files->remove_tree(folder_);
+  log(sink, LogLevel::warning,
+      "recordings that are not merged whole are kept in '" + printable(folder_) + "'");
+  return {};
 }
 
 }  // namespace cubinet

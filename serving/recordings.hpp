@@ -5,6 +5,7 @@
 #include <cubinet/base/result.hpp>
 
 #include <string>
+#include <vector>
 
 namespace cubinet {
 
@@ -21,10 +22,13 @@ class Recordings {
   // workload or is damaged, it is kept and an error is returned. Returns busy if another process
   // merges into it for more than 5 s.
   Result<void> merge(const LogSink& log) const;
-  // Removes the folder, after a last merge.
+  // Removes the recordings after a last merge. Keeps those of which a file or a line was left out,
+  // and warns.
   Result<void> close(const LogSink& log) const;
 
  private:
+  // Merges, and returns the names of the recordings that were read whole.
+  Result<std::vector<std::string>> merge_whole(const LogSink& log) const;
   Recordings(std::string workload, std::string folder)
       : workload_(std::move(workload)), folder_(std::move(folder)) {}
 

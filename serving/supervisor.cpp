@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -123,7 +124,8 @@ class Supervisor {
   void reap();
   void note_end(pid_t process, int wait_status);
   void kill_helper(const char* reason);
-  void warn(const std::string& message) const { log(supervision_.log, LogLevel::warning, message); }
+  void warn(const std::string& message) const { report(LogLevel::warning, message); }
+  void report(LogLevel level, const std::string& message) const;
 
   const Supervision& supervision_;
   const bool is_init_;
@@ -135,6 +137,13 @@ class Supervisor {
   std::optional<int> status_;  // of the command
   int ended_by_ = 0;           // the signal that ended the supervision before or after the command
 };
+
+// Drops the message if stderr, where a log usually goes, is not read: the supervisor would wait
+// for its reader instead of passing signals on.
+void Supervisor::report(LogLevel level, const std::string& message) const {
+  pollfd output = {STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&output, 1, 0) != 0) log(supervision_.log, level, message);
+}
 
 void Supervisor::start_helper() {
   std::array<int, 2> ends{};
@@ -216,12 +225,15 @@ void Supervisor::note_end(pid_t process, int wait_status) {
   }
 }
 
+// A helper that waits for a device ends only when the device answers, so it is given up after a
+// while.
 void Supervisor::kill_helper(const char* reason) {
-  warn(reason);
   ::kill(helper_, SIGKILL);
-  while (::waitpid(helper_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  const auto limit = Clock::now() + kLongestWait;
+  while (::waitpid(helper_, nullptr, WNOHANG) == 0 && Clock::now() < limit)
+    std::this_thread::sleep_for(milliseconds(1));
   helper_ = -1;
+  warn(reason);
 }
 
 // Waits until the helper lets the command start. Takes only the signals that prevent the start, so
@@ -229,6 +241,7 @@ void Supervisor::kill_helper(const char* reason) {
 void Supervisor::await_helper() {
   sigset_t ending;
   ::sigemptyset(&ending);
+  ::sigaddset(&ending, SIGCHLD);
   for (const int signal : kEndingSignals) {
     if (!is_ignored(signal)) ::sigaddset(&ending, signal);
   }
@@ -238,13 +251,11 @@ void Supervisor::await_helper() {
     if (wait(limit)) {
       char byte = 0;
       if (::recv(link_.number(), &byte, 1, MSG_DONTWAIT) == 1) return;
-      int status = 0;
-      while (::waitpid(helper_, &status, 0) < 0 && errno == EINTR) {
-      }
-      note_end(helper_, status);
-    } else if (Clock::now() >= limit) {
-      kill_helper("the command starts without what was not put in time");
+      link_.reset();
     }
+    reap();
+    if (helper_ > 0 && ended_by_ == 0 && Clock::now() >= limit)
+      kill_helper("the command starts without what was not put in time");
   }
   if (helper_ > 0) kill_helper("a signal arrived before the command was started");
 }
@@ -255,8 +266,8 @@ void Supervisor::start_command() {
   if (command_ > 0) return;
   const int number = errno;
   status_ = number == ENOENT || number == ENOTDIR ? 127 : 126;
-  log(supervision_.log, LogLevel::error,
-      "cannot run '" + printable(supervision_.command.front(), kQuotedBytes) + "': " + std::strerror(number));
+  report(LogLevel::error, "cannot run '" + printable(supervision_.command.front(), kQuotedBytes) +
+                              "': " + std::strerror(number));
 }
 
 void Supervisor::await_command() {

@@ -46,16 +46,10 @@ class CacheManager(FileCacheManager):  # type: ignore[misc]
         if own or self._second is None:
             return own
         try:
-            with open(os.path.join(self._second, _GROUP + filename), encoding="utf-8") as file:
-                names = list(json.load(file)["child_paths"])
-        except (OSError, ValueError, KeyError, TypeError):
+            found = self._fetch_group(filename)
+        except Exception:  # whatever is in the second folder, Triton compiles
             return own
-        # A name with a folder would lead out of the entry.
-        if any(os.path.basename(name) != name for name in names):
-            return own
-        paths = {name: self._fetch(name) for name in names}
-        found = {name: path for name, path in paths.items() if path is not None}
-        if len(found) != len(paths):
+        if found is None:
             return own
         try:
             super().put_group(filename, found)
@@ -74,6 +68,25 @@ class CacheManager(FileCacheManager):  # type: ignore[misc]
         path: str = super().put_group(filename, group)
         self._give(group, filename)
         return path
+
+    def _fetch_group(self, filename: str) -> dict[str, str] | None:
+        """Returns the paths of all files of a group, by name; None if the second folder lacks it or one."""
+        assert self._second is not None
+        listed = os.path.join(self._second, _GROUP + filename)
+        if not os.path.isfile(listed):  # opening a pipe would wait for its writer
+            return None
+        with open(listed, encoding="utf-8") as file:
+            names = json.load(file)["child_paths"]
+        # A name with a folder would lead out of the entry.
+        if not isinstance(names, dict) or any(os.path.basename(name) != name for name in names):
+            return None
+        found: dict[str, str] = {}
+        for name in names:
+            path = self._fetch(name)
+            if path is None:
+                return None
+            found[name] = path
+        return found
 
     def _fetch(self, filename: str) -> str | None:
         """Returns the path of the file in the own folder, to which it is copied, or in the second one."""
@@ -107,7 +120,7 @@ class CacheManager(FileCacheManager):  # type: ignore[misc]
                 with open(os.path.join(stage, _GROUP + group), "w", encoding="utf-8") as file:
                     json.dump({"child_paths": paths}, file)
             os.rename(stage, self._second)
-        except OSError:
+        except Exception:  # the process goes on without the second folder
             shutil.rmtree(stage, ignore_errors=True)
 
 

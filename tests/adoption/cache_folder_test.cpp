@@ -91,5 +91,15 @@ TEST_CASE("what is moved takes the place of an empty folder alone") {
   CHECK_FALSE(fs::exists(temp / "to"));
 }
 
+TEST_CASE("a new folder is not made where anything is") {
+  const TempDir temp;
+  const CacheFolder folder = ok(CacheFolder::open(temp.path().string()));
+  CHECK(ok(folder.make_new_folder("a")).has_value());
+  CHECK_FALSE(ok(folder.make_new_folder("a")).has_value());
+  test::write_file(temp / "file", "x");
+  CHECK_FALSE(ok(folder.make_new_folder("file")).has_value());
+  CHECK_FALSE(folder.make_new_folder("missing/a"));
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -264,6 +265,21 @@ TEST_CASE("machine code is not put for another device because its record says th
       ok(materialize_cache(*home, {"triton", "3.9.0", {12, 0}, (temp / "out").string(), true}));
   CHECK(report.written.empty());
   CHECK(report.left_out.size() == 1);
+}
+
+TEST_CASE("the folder of a process with the same id in another container is left alone") {
+  const Adopted adopted;
+  for (int count = 0; count < 1000; ++count) {
+    const std::string name = ".cubinet." + std::to_string(::getpid()) + "." + std::to_string(count) + ".tmp";
+    fs::create_directories(adopted.out / name);
+    test::write_file(adopted.out / name / "theirs", "x");
+  }
+  CHECK_FALSE(adopted.put("triton", "3.9.0").written.empty());
+  CHECK_FALSE(adopted.put("deepjit", "").written.empty());
+  std::size_t kept = 0;
+  for (const auto& entry : fs::directory_iterator(adopted.out))
+    kept += fs::exists(entry.path() / "theirs") && entry.path().extension() == ".tmp" ? 1U : 0U;
+  CHECK(kept == 1000);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ def test_an_own_folder_that_takes_nothing_more_is_served_from_the_second_one(tri
     assert triton(tmp_path / "own", 64, **second(tmp_path / "filled")) == ["hit"]
 
 
-@pytest.mark.parametrize("damage", ["missing", "text", "no_paths", "outside", "no_file", "file"])
+@pytest.mark.parametrize("damage", ["missing", "text", "no_paths", "outside", "no_file", "file", "numbers", "list", "deep", "pipe"])
 def test_a_second_folder_that_cannot_be_used_is_a_miss(triton, tmp_path, damage):
     filled = tmp_path / "filled"
     if damage == "file":
@@ -111,12 +111,20 @@ def test_a_second_folder_that_cannot_be_used_is_a_miss(triton, tmp_path, damage)
         group = filled / entry / "__grp__scale.json"
         (tmp_path / "secret").write_text("")
         group.write_text(
-            {"text": "{", "no_paths": "[]", "outside": '{"child_paths": {"../../secret": ""}}'}.get(
-                damage, group.read_text()
-            )
+            {
+                "text": "{",
+                "no_paths": "[]",
+                "outside": '{"child_paths": {"../../secret": ""}}',
+                "numbers": '{"child_paths": [1, 2]}',
+                "list": '{"child_paths": ["scale.cubin"]}',
+                "deep": '{"child_paths": ' + "[" * 100000 + "]" * 100000 + "}",
+            }.get(damage, group.read_text())
         )
         if damage == "no_file":
             (filled / entry / "scale.cubin").unlink()
+        if damage == "pipe":
+            group.unlink()
+            os.mkfifo(group)
     assert triton(tmp_path / "own", 64, **second(filled)) == ["compiled"]
     assert triton(tmp_path / "own", 64) == ["hit"]
 

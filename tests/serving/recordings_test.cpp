@@ -98,5 +98,23 @@ TEST_CASE("a folder that does not exist is an error that names it") {
   CHECK(test::contains(opened.error().message, "none"));
 }
 
+TEST_CASE("recordings that are not merged whole are kept, and the others go") {
+  for (const std::string& damaged : {std::string("no recording"), std::string(kFirst) + "\nx\n",
+                                     std::string(R"({"cubinet_workload":9,"lines":0})")}) {
+    const TempDir temp;
+    const std::string workload = (temp / "w.workload").string();
+    const Recordings recordings = ok(Recordings::open(workload));
+    record(recordings, "1.workload", kernel_line("one", 0) + "\n");
+    test::write_file(fs::path(recordings.folder()) / "2.workload", damaged);
+    std::string logged;
+    ok(recordings.close([&](const LogRecord& line) { logged += line.message; }));
+    CHECK(ok(Workload::read(workload)).size() == 1);
+    REQUIRE(fs::exists(recordings.folder()));
+    CHECK(files_in_folder(recordings.folder()) == 1);
+    CHECK(test::read_file(fs::path(recordings.folder()) / "2.workload") == damaged);
+    CHECK(test::contains(logged, recordings.folder()));
+  }
+}
+
 }  // namespace
 }  // namespace cubinet

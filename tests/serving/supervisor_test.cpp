@@ -6,7 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -195,6 +197,46 @@ TEST_CASE("the mask of the caller is as before, and is that of the command") {
   for (int signal = 1; signal < NSIG; ++signal)
     CHECK(::sigismember(&after, signal) == (signal == SIGUSR2 ? 1 : 0));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_CASE("a helper that closes its link and never ends does not keep the command from starting") {
+  Shell shell("touch ran; exit 7");
+  shell.supervision.start_limit = 20ms;
+  shell.supervision.helper = [](HelperLink&) {
+    for (int descriptor = 3; descriptor < 1024; ++descriptor)
+      ::close(descriptor);
+    for (;;)
+      ::pause();
+  };
+  CHECK(shell.run() == 7);
+  CHECK(shell.has("ran"));
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("a stderr that nobody reads keeps neither the command nor its status") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  REQUIRE(::fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+  while (::write(ends[1], "x", 1) == 1) {
+  }
+  REQUIRE(::fcntl(ends[1], F_SETFL, 0) == 0);
+  const int own = ::dup(STDERR_FILENO);
+  for (const bool is_ready : {false, true}) {
+    Shell shell("exit 7");
+    shell.supervision.start_limit = 20ms;
+    shell.supervision.end_limit = 20ms;
+    shell.supervision.helper = [is_ready](HelperLink& link) {
+      if (is_ready) link.ready();
+      ::pause();
+    };
+    shell.supervision.log = [](const LogRecord&) { (void)!::write(STDERR_FILENO, "x", 1); };
+    ::dup2(ends[1], STDERR_FILENO);
+    const int status = shell.run();
+    ::dup2(own, STDERR_FILENO);
+    CHECK(status == 7);
+  }
+  for (const int descriptor : {own, ends[0], ends[1]})
+    ::close(descriptor);
 }
 
 }  // namespace
