@@ -53,8 +53,8 @@ class CachedKernel final : public Kernel {
     std::uint64_t last_use = 0;
     std::uint64_t bytes = 0;
   };
-  // Appends the idle devices. Other devices count as used at `now`, unless it is 0. So does a device
-  // whose functions a thread takes meanwhile.
+  // Appends the idle devices. Other devices count as used at `now`, unless it is 0. So does a
+  // device whose functions a thread takes meanwhile.
   void list_idle(std::uint64_t now, std::vector<Idle>& idle) const;
   // Does forget(), and only if the module is idle.
   bool forget_if_idle(int device) const;

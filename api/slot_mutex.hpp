@@ -5,9 +5,9 @@
 
 namespace cubinet {
 
-// A shared mutex that a waiting writer gets before new readers. With std::shared_mutex, threads that
-// look one kernel up in turn keep every release, trim and first request waiting. A thread must not
-// lock it twice. Use it with std::shared_lock and std::unique_lock.
+// A shared mutex that a waiting writer gets before new readers. With std::shared_mutex, threads
+// that look one kernel up in turn keep every release, trim and first request waiting. A thread must
+// not lock it twice. Use it with std::shared_lock and std::unique_lock.
 class SlotMutex {
  public:
   SlotMutex() = default;

@@ -336,9 +336,6 @@ TEST_CASE("a thousand threads start, request and end while others load, retire a
   if (service.stub.calls != nullptr) CHECK(service.images() == 0);
 }
 
-}  // namespace
-}  // namespace cubinet
-
 // Each of these calls would wait without end if readers could overtake a writer.
 TEST_CASE("memory, trims, releases and first requests go on beside threads that hit one kernel") {
   const Service service;
@@ -366,3 +363,6 @@ TEST_CASE("memory, trims, releases and first requests go on beside threads that 
     thread.join();
   CHECK(wrong == 0);
 }
+
+}  // namespace
+}  // namespace cubinet
