@@ -211,6 +211,7 @@ struct CommandLine {
 
   void add(const Verb& verb) { verb.add(root, chosen); }
   void parse(int argc, const char* const* argv) {
+    argc = cut_command(argc, argv);
     add_help(root, help_words);
     root.footer(kExamples);
     root.require_subcommand(0, 1);
@@ -228,6 +229,15 @@ struct CommandLine {
     } catch (const CLI::Success&) {
       wants_help = true;
     }
+  }
+  // Takes the command of serve-warm, in which CLI11 would split "[1,2]", and returns the number of
+  // words before it.
+  int cut_command(int argc, const char* const* argv) {
+    const auto* const end = argv + argc;
+    const auto* const dashes = std::find(argv, end, std::string_view("--"));
+    if (dashes == end || std::find(argv, dashes, std::string_view("serve-warm")) == dashes) return argc;
+    options.command.assign(dashes + 1, end);
+    return static_cast<int>(dashes - argv);
   }
   // Returns the application whose help is printed.
   Result<CLI::App*> help_subject() {

@@ -33,6 +33,7 @@ struct GlobalOptions {
   unsigned jobs = 0;                         // --jobs; 0: as processors and memory allow
   int verbosity = 0;                         // -v, -vv
   bool json = false;                         // --json
+  std::vector<std::string> command = {};     // of serve-warm: the words after --, unchanged
 };
 
 // The environment, options and console that a verb uses. Immutable except for output to the
@@ -48,6 +49,7 @@ class Context {
   Result<LogFormat> log_format() const;
 
   Console& console() const { return console_; }
+  const std::vector<std::string>& command() const { return options_.command; }
   const EnvironmentVariables& environment() const { return environment_; }
   const std::shared_ptr<FileSystem>& files() const { return files_; }
 

@@ -9,7 +9,6 @@ namespace cubinet::cli {
 namespace {
 
 struct ServeWarmArguments {
-  std::vector<std::string> command;
   Places places;
   std::vector<std::string> caches;  // TOOL=DIR
   std::string device;
@@ -17,10 +16,13 @@ struct ServeWarmArguments {
 };
 
 Result<ExitStatus> serve(const Context& context, const ServeWarmArguments& arguments) {
+  if (context.command().empty())
+    return context.fail(Error{ErrorCode::invalid_argument, "serve-warm needs a command to run",
+                              "name it after all options: cubinet serve-warm [OPTION]... -- COMMAND..."});
   ServeWarmOptions options;
   CUBINET_TRY_ASSIGN(options.session, context.session_options(arguments.places));
   options.environment = context.environment();
-  options.command = arguments.command;
+  options.command = context.command();
   options.workload = arguments.workload;
   for (const std::string& cache : arguments.caches) {
     CUBINET_TRY_ASSIGN(options.caches.emplace_back(), ToolCache::parse(cache));
@@ -44,16 +46,15 @@ void add_serve_warm(CLI::App& root, Action& chosen) {
       "serve-warm",
       "Run a command with warm caches of Triton, DeepJIT and cuda.core; its status is returned");
   auto options = std::make_shared<ServeWarmArguments>();
-  verb->add_option("COMMAND", options->command, "The program, and its arguments, after --")
-      ->required()
-      ->type_name("");
   add_places(*verb, options->places);
   add_list(*verb, "--cache", options->caches, "TOOL=DIR",
            "The folder of triton, deepjit or cuda.core (default: as their variables say); may be repeated");
   add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0 (default: this machine's)");
   add_text(*verb, "--workload", options->workload, "FILE",
            "Record what the command requests of cubinet, and merge it into this workload");
-  verb->footer(R"(Examples:
+  verb->footer(R"(The command and its arguments follow -- and are passed on unchanged.
+
+Examples:
   cubinet serve-warm --bundle oci://registry.example/kernels:stable -- vllm serve MODEL
   cubinet serve-warm --cache triton=/srv/triton --workload rank0.workload -- python3 server.py)");
   choose<ServeWarmArguments>(*verb, chosen, options, serve);

@@ -90,6 +90,31 @@ TEST_CASE("a command finds what the bundle holds, keeps its output, and its stat
   CHECK_FALSE(server.has(std::string("cache/") + kHostHelper));
 }
 
+TEST_CASE("the arguments of the command are passed on unchanged") {
+  const Server server;
+  const std::vector<std::string> given = {"[1,2]",  "[\"a\"]", "[]",  "[{\"x\":1},{\"y\":2}]", "", "--", "-x",
+                                          "--json", "a,b",     "\xff"};
+  std::vector<std::string> words = server.line({}, "printf '%s\\n' \"$@\"");
+  words.push_back("sh");
+  words.insert(words.end(), given.begin(), given.end());
+  std::string expected;
+  for (const std::string& word : given)
+    expected += word + "\n";
+  ToolSetting setting;
+  setting.folder = server.sandbox / "";
+  CHECK(run_tool(words, setting).out == expected);
+}
+
+TEST_CASE("a command without two dashes before it is wrong usage") {
+  const Server server;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"serve-warm", "echo", "ran"}, {"serve-warm"}, {"serve-warm", "--"}}) {
+    const ToolResult result = server.sandbox.run(words);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+  }
+}
+
 TEST_CASE("the helper of the host is put from a signed bundle, a file or on a server") {
   const Server server;
   const std::string bundle = server.make_bundle();
