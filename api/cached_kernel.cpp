@@ -64,10 +64,12 @@ LoadedFunctions CachedKernel::loaded(int device) const {
   return slot->functions;
 }
 
-void CachedKernel::store(int device, LoadedFunctions functions, std::uint64_t now) const {
+void CachedKernel::store(int device, LoadedFunctions functions, std::uint64_t now,
+                         const std::function<bool()>& is_current) const {
   DeviceSlot& slot = slots_.find_or_add(device);
   Function first = functions.empty() ? Function() : functions.front();
   const std::unique_lock lock(slot.mutex);
+  if (!is_current()) return;
   // The replaced functions are destroyed after the lock is released.
   slot.functions.swap(functions);
   std::swap(slot.first, first);

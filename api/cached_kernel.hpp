@@ -8,6 +8,7 @@
 #include <cubinet/jit/prepared_request.hpp>
 #include <cubinet/runtime.hpp>
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -42,7 +43,9 @@ class CachedKernel final : public Kernel {
   Result<Function> find(int device, std::string_view entry_point, std::uint64_t now) const;
   // Returns all functions loaded on the device; empty if there are none.
   LoadedFunctions loaded(int device) const;
-  void store(int device, LoadedFunctions functions, std::uint64_t now) const;
+  // Stores nothing if `is_current` returns false. It is called with the slot's mutex held.
+  void store(int device, LoadedFunctions functions, std::uint64_t now,
+             const std::function<bool()>& is_current) const;
   // Retires the module, unless something else keeps it.
   bool forget(int device) const;
 

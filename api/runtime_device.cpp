@@ -52,7 +52,8 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
   const Stopwatch watch;
   const auto functions = [&] {
     const Range range(options_.ranges, "request", kernel.spec());
-    return loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
+    const std::uint64_t resets = resets_.of(device);
+    return loads_.run({&kernel, device, resets}, [&] { return load(kernel, device, resets, event); });
   }();
   if (!event) counters_.wait_seconds.add(watch.seconds());
   if (event) report(*event, watch, functions ? nullptr : &functions.error());
@@ -65,12 +66,13 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
 }
 
 Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, int device,
-                                                    std::optional<KernelEvent>& event) {
+                                                    std::uint64_t resets, std::optional<KernelEvent>& event) {
   // Another flight may have ended between the cache lookup and the start of this one.
   if (LoadedFunctions there = kernel.loaded(device); !there.empty()) return there;
   event = new_event(kernel.spec(), device);
   auto functions = load_observed(kernel, device, *event);
-  if (functions) kernel.store(device, *functions, modules_.now());
+  if (functions)
+    kernel.store(device, *functions, modules_.now(), [&] { return resets_.of(device) == resets; });
   return functions;
 }
 

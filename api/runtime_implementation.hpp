@@ -5,6 +5,7 @@
 #include "device_rows.hpp"
 #include "freeze_state.hpp"
 #include "request_counters.hpp"
+#include "reset_counts.hpp"
 #include "single_flight.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
@@ -15,6 +16,7 @@
 
 #include <mutex>
 #include <set>
+#include <tuple>
 
 namespace cubinet {
 
@@ -123,9 +125,11 @@ class RuntimeImplementation final : public Runtime {
   }
   Result<std::size_t> forget(int device) override {
     CUBINET_TRY(check_process());
-    const std::size_t kernels = kernels_.forget(device);
+    // A request that begins after the next line finds no old module. One that began before it
+    // stores nothing after the last line.
     modules_.forget(device);
-    return kernels;
+    resets_.add(device);
+    return kernels_.forget(device);
   }
   Result<TrimmedModules> trim(std::uint64_t bytes, std::optional<int> device) override;
   Result<ModuleMemory> memory(std::optional<int> device) const override;
@@ -179,7 +183,8 @@ class RuntimeImplementation final : public Runtime {
     return !functions.empty() && functions.front().record().digest == record.digest;
   }
   Result<TrimmedModules> trim_modules(std::uint64_t bytes, std::optional<int> device);
-  Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
+  Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::uint64_t resets,
+                               std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
   void log_skipped_build(const FoundCubin& found, const Error& reason);
@@ -198,7 +203,9 @@ class RuntimeImplementation final : public Runtime {
   CubinSource source_;
   ModuleCache modules_;
   FreezeSwitch freeze_;
-  SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
+  ResetCounts resets_;
+  // By kernel, device and resets of the device: a request joins no flight from before a reset.
+  SingleFlight<std::tuple<const CachedKernel*, int, std::uint64_t>, LoadedFunctions> loads_;
   RequestCounters counters_;
   std::mutex skips_mutex_;
   std::set<Sha256Digest> logged_skips_;  // images whose skip was logged; guarded by skips_mutex_

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cubinet {
@@ -245,6 +247,32 @@ TEST_CASE("a launch after a reset of the context is a driver error until the dev
   CHECK(runtime.function(service.kernel(0), 0)->launch({}, ScaleParameters{}));
   CHECK_FALSE(old.launch({}, ScaleParameters{}));
   CHECK(service.images() == 2);  // the old Function keeps its own
+}
+
+// The end of the range of a load is between the load and its entry in the process cache.
+TEST_CASE("a request that a reset of its device overtakes leaves nothing in the process cache") {
+  Service service;
+  if (service.stub.missing()) return;
+  std::shared_ptr<Runtime> runtime;
+  std::string phase;
+  bool resets = true;
+  service.options.ranges = {.begin = [&](const char* name) { phase = name; },
+                            .end =
+                                [&] {
+                                  if (!phase.starts_with("cubinet load") || !std::exchange(resets, false))
+                                    return;
+                                  service.stub.reset_context(0);
+                                  CHECK(*runtime->forget(0) == 0U);
+                                  CHECK(runtime->function(scale_spec(1), 0)->launch({}, ScaleParameters{}));
+                                }};
+  runtime = make_runtime(service.options);
+  const auto current = (*runtime->device(0))->make_current();
+  const auto old = runtime->function(scale_spec(1), 0);
+  REQUIRE(old);
+  CHECK_FALSE(resets);
+  CHECK_FALSE(old->launch({}, ScaleParameters{}));
+  CHECK(runtime->function(scale_spec(1), 0)->launch({}, ScaleParameters{}));
+  CHECK(runtime->memory()->modules == 1);
 }
 
 TEST_CASE("the modules by state never exceed all modules while kernels are released and loaded") {
