@@ -106,10 +106,9 @@ TEST_CASE("the arguments of the command are passed on unchanged") {
 }
 
 TEST_CASE("a command without two dashes before it is wrong usage") {
-  const Server server;
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"serve-warm", "echo", "ran"}, {"serve-warm"}, {"serve-warm", "--"}}) {
-    const ToolResult result = server.sandbox.run(words);
+    const ToolResult result = run_tool(words);
     CHECK(result.status == 2);
     CHECK(result.out.empty());
   }
