@@ -1,41 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "known_specs.hpp"
 
-#include <functional>
-#include <string_view>
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace cubinet {
 namespace {
 
-// boost::hash_combine's mix for 64 bits: the golden ratio spreads equal low bits.
-std::uint64_t combine(std::uint64_t hash, std::uint64_t value) {
-  return hash ^ (value + 0x9e3779b97f4a7c15U + (hash << 12U) + (hash >> 4U));
-}
-
-template <class T>
-std::uint64_t hash_of(const T& value) {
-  return std::hash<T>{}(value);
-}
-template <class T>
-std::uint64_t hash_of(const std::vector<T>& values) {
-  std::uint64_t hash = values.size();
-  for (const T& value : values)
-    hash = combine(hash, hash_of(value));
-  return hash;
-}
-
-// Leaves out the compiler's options, which rarely distinguish requests. Equality compares them.
-std::uint64_t hash_of(const KernelSpec& spec) {
-  std::uint64_t hash = combine(hash_of(std::string_view(spec.name)), static_cast<std::uint64_t>(spec.maker));
-  for (const auto& [name, value] : spec.parameters) {
-    hash = combine(hash, hash_of(std::string_view(name)));
-    hash = combine(hash, std::visit([](const auto& held) { return hash_of(held); }, value));
+// Returns up to eight bytes as a word, the missing ones as zero. A copy of a variable length would be
+// a call.
+std::uint64_t load_word(const char* bytes, std::size_t size) {
+  std::uint64_t word = 0;
+  if (size >= 8) {
+    std::memcpy(&word, bytes, 8);
+    return word;
   }
-  return hash;
+  for (std::size_t i = 0; i < size; ++i)
+    word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return word;
 }
+
+// Passes all members of a specification to `add` as words; a string or list follows its length. Equal
+// specifications give equal words, and unequal ones differ in at least one.
+template <class Add>
+void write_words(const KernelSpec& spec, const Add& add) {
+  const auto add_bytes = [&add](const void* data, std::size_t size) {
+    const auto* bytes = static_cast<const char*>(data);
+    for (std::size_t at = 0; at < size; at += 8)
+      add(load_word(bytes + at, size - at));
+  };
+  const auto add_list = [&](const auto& values, std::uint64_t kind) {  // a string or a vector of numbers
+    add(values.size() << 8U | kind);
+    add_bytes(values.data(), values.size() * sizeof *values.data());
+  };
+  const auto add_value = [&](const auto& value, std::uint64_t kind) {
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_arithmetic_v<Value>) {
+      add(kind);
+      add_bytes(&value, sizeof value);
+    } else {
+      add_list(value, kind);
+    }
+  };
+  add_list(spec.name, static_cast<std::uint64_t>(spec.maker));
+  add(spec.parameters.size());
+  for (const auto& [name, value] : spec.parameters) {
+    add_list(name, 0);
+    std::visit([&, kind = value.index()](const auto& held) { add_value(held, kind); }, value);
+  }
+  for (const auto& [name, value] : spec.options) {
+    add_list(name, 0);
+    add_list(value, 0);
+  }
+}
+
+// The words of a specification and their hash, for a comparison that does not read the map again.
+// Does not allocate.
+class SpecWords {
+ public:
+  explicit SpecWords(const KernelSpec& spec) : spec_(spec) {
+    write_words(spec, [this](std::uint64_t word) {
+      if (count_ < first_.size()) first_[count_] = word;
+      ++count_;
+      hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15U;  // an odd number: 2^64 divided by the golden ratio
+      hash_ ^= hash_ >> 32U;
+    });
+  }
+
+  std::uint64_t hash() const { return hash_; }
+
+  bool operator==(const std::vector<std::uint64_t>& words) const {
+    if (words.size() != count_) return false;
+    if (count_ <= first_.size()) return std::equal(words.begin(), words.end(), first_.begin());
+    // The source of a kernel, for example, is a long text.
+    auto expected = words.begin();
+    bool equal = true;
+    write_words(spec_, [&](std::uint64_t word) { equal = equal && *expected++ == word; });
+    return equal;
+  }
+
+  std::vector<std::uint64_t> copy() const {
+    std::vector<std::uint64_t> words;
+    words.reserve(count_);
+    write_words(spec_, [&words](std::uint64_t word) { words.push_back(word); });
+    return words;
+  }
+
+ private:
+  const KernelSpec& spec_;
+  std::array<std::uint64_t, 128> first_;  // a larger one than usual specifications fill
+  std::size_t count_ = 0;
+  std::uint64_t hash_ = 0;
+};
 
 }  // namespace
+
+struct KnownSpecs::Entry {
+  std::uint64_t hash;
+  // The requested specification in one block, so that a comparison reads a few adjacent cache lines
+  // instead of the nodes of a second map.
+  std::vector<std::uint64_t> words;
+  std::shared_ptr<const CachedKernel> kernel;
+  const Entry* next;
+};
 
 KnownSpecs::~KnownSpecs() {
   for (const auto& bucket : buckets_) {
@@ -45,24 +116,22 @@ KnownSpecs::~KnownSpecs() {
 }
 
 const CachedKernel* KnownSpecs::find(const KernelSpec& requested) const {
-  return find(requested, hash_of(requested));
-}
-
-const CachedKernel* KnownSpecs::find(const KernelSpec& requested, std::uint64_t hash) const {
-  const Entry* entry = buckets_[hash % kBuckets].load(std::memory_order_acquire);
+  const SpecWords words(requested);
+  const Entry* entry = buckets_[words.hash() % kBuckets].load(std::memory_order_acquire);
   for (; entry != nullptr; entry = entry->next) {
-    if (entry->hash == hash && entry->requested == requested) return entry->kernel.get();
+    if (entry->hash == words.hash() && words == entry->words) return entry->kernel.get();
   }
   return nullptr;
 }
 
 void KnownSpecs::add(const KernelSpec& requested, std::shared_ptr<const CachedKernel> kernel) {
-  const std::uint64_t hash = hash_of(requested);
-  std::atomic<const Entry*>& bucket = buckets_[hash % kBuckets];
+  const SpecWords words(requested);
+  std::atomic<const Entry*>& bucket = buckets_[words.hash() % kBuckets];
   const std::lock_guard lock(mutex_);
-  if (find(requested, hash) != nullptr) return;
-  bucket.store(new Entry{hash, requested, std::move(kernel), bucket.load(std::memory_order_relaxed)},
-               std::memory_order_release);
+  if (find(requested) != nullptr) return;
+  bucket.store(
+      new Entry{words.hash(), words.copy(), std::move(kernel), bucket.load(std::memory_order_relaxed)},
+      std::memory_order_release);
 }
 
 }  // namespace cubinet

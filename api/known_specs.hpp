@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -29,16 +28,9 @@ class KnownSpecs {
   void add(const KernelSpec& requested, std::shared_ptr<const CachedKernel> kernel);
 
  private:
-  struct Entry {
-    std::uint64_t hash;
-    KernelSpec requested;
-    std::shared_ptr<const CachedKernel> kernel;
-    const Entry* next;
-  };
+  struct Entry;
   // More than most processes request, in 8 KiB.
   static constexpr std::size_t kBuckets = 1024;
-
-  const CachedKernel* find(const KernelSpec& requested, std::uint64_t hash) const;
 
   std::array<std::atomic<const Entry*>, kBuckets> buckets_{};
   std::mutex mutex_;  // of writers
