@@ -23,11 +23,13 @@ llama=(--heads-q 8 --heads-kv 1 --page-size 16)               # 64/8 heads on 8 
 qwen=(--heads-q 12 --heads-kv 1 --page-size 64)               # 96/8 heads on 8 devices
 gpt_oss=(--heads-q 8 --heads-kv 1 --head-dim-qk 64 --page-size 64 --sinks) # 64/8 heads on 8 devices
 deepseek=(--op mla-decode --heads-q 16 --page-size 64)        # 128 heads on 8 devices
+deepseek_whole=(--op mla-decode --heads-q 128 --page-size 64) # attention is not divided among the devices
 
 add "${llama[@]}"
 add "${llama[@]}" --dtype-q bf16 --dtype-kv e4m3
 add "${llama[@]}" --q-len 4
 add "${llama[@]}" --q-len 4 --dtype-kv e4m3
+add "${llama[@]}" --q-len 8 --mask custom # a tree of drafted tokens
 add "${qwen[@]}"
 add "${qwen[@]}" --dtype-kv e4m3
 add "${qwen[@]}" --q-len 8
@@ -35,9 +37,14 @@ add "${gpt_oss[@]}"
 add "${gpt_oss[@]}" --window 128
 add "${gpt_oss[@]}" --dtype-kv e4m3
 add "${gpt_oss[@]}" --dtype-kv e4m3 --window 128
+add "${gpt_oss[@]}" --q-len 4
+add "${gpt_oss[@]}" --q-len 4 --window 128
 add "${deepseek[@]}"
 add "${deepseek[@]}" --q-len 2
 add "${deepseek[@]}" --dtype-q e4m3 --dtype-o bf16
+add "${deepseek_whole[@]}"
+add "${deepseek_whole[@]}" --q-len 2
+add "${deepseek_whole[@]}" --dtype-q e4m3 --dtype-o bf16
 add "${llama[@]}" --append --rope-dim 128
 add "${qwen[@]}" --append --rope-dim 128 --dtype-kv e4m3
 add "${gpt_oss[@]}" --append --rope-dim 64
