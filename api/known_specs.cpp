@@ -11,8 +11,8 @@
 namespace cubinet {
 namespace {
 
-// Returns up to eight bytes as a word, the missing ones as zero. A copy of a variable length would be
-// a call.
+// Returns up to eight bytes as a word, the missing ones as zero. A copy of a variable length would
+// be a call.
 std::uint64_t load_word(const char* bytes, std::size_t size) {
   std::uint64_t word = 0;
   if (size >= 8) {
@@ -24,8 +24,8 @@ std::uint64_t load_word(const char* bytes, std::size_t size) {
   return word;
 }
 
-// Passes all members of a specification to `add` as words; a string or list follows its length. Equal
-// specifications give equal words, and unequal ones differ in at least one.
+// Passes all members of a specification to `add` as words. A string or list follows its length.
+// Equal specifications give equal words, and unequal ones differ in at least one.
 template <class Add>
 void write_words(const KernelSpec& spec, const Add& add) {
   const auto add_bytes = [&add](const void* data, std::size_t size) {

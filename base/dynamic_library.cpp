@@ -5,12 +5,18 @@
 #include <cubinet/base/fork_guard.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <fstream>
 #include <link.h>
+#include <sys/sendfile.h>
+#include <system_error>
+#include <unistd.h>
 #include <utility>
 
 namespace cubinet {
@@ -56,6 +62,39 @@ int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
 
 ForkHazard the_loader;
 
+// A file of this process without a name. Its pages are reclaimable, unlike those of a memfd.
+constexpr const char* kCopyTemplate = "/var/tmp/cubinet-library-XXXXXX";
+
+class NamelessFile {
+ public:
+  NamelessFile() {
+    std::string name = kCopyTemplate;
+    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor_ >= 0) ::unlink(name.c_str());
+  }
+  ~NamelessFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  NamelessFile(const NamelessFile&) = delete;
+  NamelessFile& operator=(const NamelessFile&) = delete;
+
+  // Returns whether the file has the other one's content now.
+  bool copy(const std::filesystem::path& file) const {
+    const int source = descriptor_ < 0 ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (source < 0) return false;
+    constexpr std::size_t kBlock = std::size_t{64} << 20;
+    ssize_t copied = 1;
+    while (copied > 0)
+      copied = ::sendfile(descriptor_, source, nullptr, kBlock);
+    ::close(source);
+    return copied == 0;
+  }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_ = -1;
+};
+
 }  // namespace
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
@@ -76,6 +115,21 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
                  reason == nullptr ? "" : reason};
   }
   return DynamicLibrary(handle, path_of(handle, name));
+}
+
+Result<DynamicLibrary> DynamicLibrary::open_copy(const DynamicLibrary& loaded) {
+  const NamelessFile file;
+  if (!file.copy(loaded.path())) {
+    return Error{ErrorCode::unavailable, "cannot copy the shared library '" + loaded.path().string() +
+                                             "' to /var/tmp: " + std::generic_category().message(errno)};
+  }
+  CUBINET_TRY_ASSIGN(DynamicLibrary copy, open(file.path()));
+  const auto build = copy.build_id();
+  if (!build || build != loaded.build_id()) {
+    return Error{ErrorCode::unavailable,
+                 "'" + loaded.path().string() + "' is not the file that was loaded any more"};
+  }
+  return copy;
 }
 
 std::optional<DynamicLibrary> DynamicLibrary::find_loaded(const std::string& soname) {

@@ -6,6 +6,7 @@
 #include "exit_gate.hpp"
 #include "link_job.hpp"
 #include "linker_inputs.hpp"
+#include "nvrtc_copies.hpp"
 #include "source_closures.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
@@ -121,8 +122,10 @@ class NvrtcCompiler final : public Compiler {
     const PreparedRequest prepared(request.kernel_template, request.spec, request.options);
     CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(prepared));
     CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
-    auto compiled = run_compile_job(*loaded.api, linker.get(), request, inputs, header);
-    std::call_once(links ? linked_ : compiled_, close_gate_at_exit);
+    const NvrtcCopies::Lease nvrtc(*loaded.copies);
+    auto compiled = run_compile_job(nvrtc.api(), linker.get(), request, inputs, header);
+    nvrtc.after_use(close_gate_at_exit);
+    if (links) std::call_once(linked_, close_gate_at_exit);
     CUBINET_TRY_ASSIGN(CompileOutput output, std::move(compiled));
     output.record.compiler = identity_;
     if (links) {
@@ -138,6 +141,7 @@ class NvrtcCompiler final : public Compiler {
  private:
   struct Loaded {
     std::shared_ptr<const NvrtcApi> api;
+    std::shared_ptr<NvrtcCopies> copies;  // of `api`
     std::vector<SmTarget> targets;
   };
 
@@ -176,6 +180,7 @@ class NvrtcCompiler final : public Compiler {
                                                api->nvrtcGetErrorString(result)};
     }
     loaded_.targets = targets_of(architectures, api->version());
+    loaded_.copies = std::make_shared<NvrtcCopies>(api);
     loaded_.api = std::move(api);
     return loaded_;
   }
@@ -243,8 +248,7 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
-  std::once_flag compiled_;  // and linked_: the first use of the libraries has ended
-  std::once_flag linked_;
+  std::once_flag linked_;  // the first use of nvJitLink has ended
   std::mutex load_mutex_;
   Loaded loaded_;  // guarded by load_mutex_
   SourceClosures closures_;

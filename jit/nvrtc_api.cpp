@@ -20,14 +20,7 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
     return error;
   }
   const std::shared_ptr<NvrtcApi> api(new NvrtcApi(std::move(*opened), std::move(opened_builtins)));
-  std::string missing;
-#define CUBINET_RESOLVE(name, major, minor)                                   \
-  api->name = reinterpret_cast<decltype(&::name)>(api->library_.find(#name)); \
-  if (api->name == nullptr && missing.empty()) missing = #name " (CUDA " #major "." #minor ")";
-  CUBINET_NVRTC_FUNCTIONS(CUBINET_RESOLVE)
-#undef CUBINET_RESOLVE
-  api->install_bundled_headers = reinterpret_cast<decltype(api->install_bundled_headers)>(
-      api->library_.find("nvrtcInstallBundledHeaders"));
+  const std::string missing = api->find_functions();
   // The version is checked first, so an old library is reported as old and not as one that lacks a
   // function.
   if (api->nvrtcVersion != nullptr &&
@@ -43,6 +36,28 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
                  "'" + library.string() + "' has no function " + missing + ": it is no NVRTC",
                  "name another library, or install NVRTC 12.0 or later"};
   }
+  return std::shared_ptr<const NvrtcApi>(api);
+}
+
+std::string NvrtcApi::find_functions() {
+  std::string missing;
+#define CUBINET_RESOLVE(function, major, minor)                                 \
+  function = reinterpret_cast<decltype(&::function)>(library_.find(#function)); \
+  if (function == nullptr && missing.empty()) missing = #function " (CUDA " #major "." #minor ")";
+  CUBINET_NVRTC_FUNCTIONS(CUBINET_RESOLVE)
+#undef CUBINET_RESOLVE
+  install_bundled_headers =
+      reinterpret_cast<decltype(install_bundled_headers)>(library_.find("nvrtcInstallBundledHeaders"));
+  return missing;
+}
+
+Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::copy() const {
+  CUBINET_TRY_ASSIGN(DynamicLibrary library, DynamicLibrary::open_copy(library_));
+  const std::shared_ptr<NvrtcApi> api(new NvrtcApi(std::move(library), std::nullopt));
+  if (const std::string missing = api->find_functions(); !missing.empty())
+    return Error{ErrorCode::internal,
+                 "a copy of '" + library_.path().string() + "' has no function " + missing};
+  api->version_ = version_;
   return std::shared_ptr<const NvrtcApi>(api);
 }
 

@@ -5,9 +5,11 @@
 
 #include <nvrtc.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace cubinet {
 
@@ -51,6 +53,10 @@ class NvrtcApi {
   static Result<std::shared_ptr<const NvrtcApi>> open(const std::filesystem::path& library,
                                                       const std::filesystem::path& builtins = {});
 
+  // Loads a copy of this library, with locks of its own, that uses the same builtins. Returns
+  // unavailable if it cannot be copied (DynamicLibrary::open_copy).
+  Result<std::shared_ptr<const NvrtcApi>> copy() const;
+
   NvrtcVersion version() const { return version_; }
   const DynamicLibrary& library() const { return library_; }
   const std::optional<DynamicLibrary>& builtins() const { return builtins_; }  // nullopt: none were given
@@ -62,9 +68,14 @@ class NvrtcApi {
   // nullptr if NVRTC lacks it.
   nvrtcResult (*install_bundled_headers)(const char* folder, unsigned flags, const char** log) = nullptr;
 
+  // True when a compilation has succeeded. NVRTC changes no signal actions any more (NvrtcProgram).
+  mutable std::atomic<bool> leaves_signals{false};
+
  private:
   NvrtcApi(DynamicLibrary library, std::optional<DynamicLibrary> builtins)
       : library_(std::move(library)), builtins_(std::move(builtins)) {}
+  // Looks the functions up. Returns the name of the first missing one, or an empty string.
+  std::string find_functions();
   Result<void> check_builtins() const;
 
   DynamicLibrary library_;

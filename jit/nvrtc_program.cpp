@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvrtc_program.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <dlfcn.h>
+#include <mutex>
 #include <signal.h>
 #include <utility>
 
@@ -15,19 +16,31 @@ const void* library_of(void* address) {
   return address != nullptr && ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-// Restores signal actions after NVRTC's first compilation. NVRTC (13.0) installs handlers that call
-// exit(4) for some milliseconds, and then restores the previous handlers with signal(), which drops
-// their flags and masks. If the compilation fails, its handlers stay until the next one. An action
-// that is neither NVRTC's nor the result of signal() was set by the program meanwhile and stays.
-class SignalActions {
+// The program's actions for the signals that NVRTC handles. NVRTC (13.0) installs handlers at the
+// first compilation of each copy of the library. They call exit(4) for some milliseconds; then it
+// restores the previous handlers with signal(), which drops their flags and masks. If the
+// compilation fails, its handlers stay until the next one. The first compilations of two copies may
+// overlap, and each may find and restore the handlers of the other. Thread-safe.
+class ProgramSignals {
  public:
-  explicit SignalActions(const NvrtcApi& api)
-      : library_(library_of(reinterpret_cast<void*>(api.nvrtcCompileProgram))) {
-    for (Kept& kept : kept_)
-      kept.valid = ::sigaction(kept.signal, nullptr, &kept.action) == 0 && !is_nvrtcs(kept.action);
+  // Called before a compilation that may change them.
+  void note(const NvrtcApi& api) {
+    const std::lock_guard lock(mutex_);
+    const void* library = library_of(reinterpret_cast<void*>(api.nvrtcCompileProgram));
+    if (std::find(libraries_.begin(), libraries_.end(), library) == libraries_.end())
+      libraries_.push_back(library);
+    for (Kept& kept : kept_) {
+      struct sigaction now = {};
+      if (::sigaction(kept.signal, nullptr, &now) != 0 || is_nvrtcs(now)) continue;
+      kept.valid = true;
+      kept.action = now;
+    }
   }
 
-  void restore() const {
+  // Called after it. An action that is neither NVRTC's nor the result of signal() was set by the
+  // program meanwhile and stays.
+  void restore() {
+    const std::lock_guard lock(mutex_);
     for (const Kept& kept : kept_) {
       struct sigaction now = {};
       if (!kept.valid || ::sigaction(kept.signal, nullptr, &now) != 0) continue;
@@ -52,13 +65,21 @@ class SignalActions {
     return reinterpret_cast<void*>(action.sa_handler);
   }
   bool is_nvrtcs(const struct sigaction& action) const {
-    return library_ != nullptr && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
-           library_of(handler_of(action)) == library_;
+    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return false;
+    const void* library = library_of(handler_of(action));
+    return library != nullptr && std::find(libraries_.begin(), libraries_.end(), library) != libraries_.end();
   }
 
-  const void* library_;
+  std::mutex mutex_;
+  std::vector<const void*> libraries_;  // the base addresses of all copies of NVRTC
   Kept kept_[3] = {{SIGINT}, {SIGTERM}, {SIGXFSZ}};
 };
+
+// Lives as long as the process, because a compilation may end after static objects are destroyed.
+ProgramSignals& program_signals() {
+  static auto* const signals = new ProgramSignals;
+  return *signals;
+}
 
 }  // namespace
 
@@ -112,13 +133,11 @@ nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& flags) {
   const auto run = [&] {
     return api_->nvrtcCompileProgram(handle_, static_cast<int>(pointers.size()), pointers.data());
   };
-  // The function of the NVRTC that has finished changing signals.
-  static std::atomic<decltype(api_->nvrtcCompileProgram)> settled{nullptr};
-  if (settled == api_->nvrtcCompileProgram) return run();
-  const SignalActions signals(*api_);
+  if (api_->leaves_signals) return run();
+  program_signals().note(*api_);
   const nvrtcResult result = run();
-  signals.restore();
-  if (result == NVRTC_SUCCESS) settled = api_->nvrtcCompileProgram;
+  program_signals().restore();
+  if (result == NVRTC_SUCCESS) api_->leaves_signals = true;
   return result;
 }
 

@@ -77,3 +77,14 @@ TEST_CASE("the search path of the loader holds the folder of a library it finds,
 
 }  // namespace
 }  // namespace cubinet
+
+TEST_CASE("a copy of a library has its own state") {
+  const auto library = DynamicLibrary::open("libm.so.6");
+  REQUIRE(library);
+  const auto copy = DynamicLibrary::open_copy(*library);
+  REQUIRE(copy);
+  CHECK_FALSE(copy->is_same_as(*library));
+  CHECK(copy->build_id() == library->build_id());
+  CHECK(copy->find("cos") != nullptr);
+  CHECK(copy->find("cos") != library->find("cos"));
+}

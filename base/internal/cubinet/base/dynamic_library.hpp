@@ -19,6 +19,11 @@ class DynamicLibrary {
   // Opens a library. `name` is a path, or a soname that the dynamic loader searches for. Returns
   // unavailable if it cannot be opened, with the loader's message in `detail`.
   static Result<DynamicLibrary> open(const std::string& name);
+  // Loads the file of a loaded library once more, with its own state, from a private copy in
+  // /var/tmp that no name refers to. The copy takes the file's size on that disk as long as the
+  // process lives. Returns unavailable if the file cannot be copied or executed there, or if it is
+  // no longer the loaded one.
+  static Result<DynamicLibrary> open_copy(const DynamicLibrary& loaded);
   // Returns the library that the process has loaded under this soname, which every later open of
   // the soname also gets. Returns nullopt if there is none. Loads nothing.
   static std::optional<DynamicLibrary> find_loaded(const std::string& soname);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "nvrtc_api.hpp"
+
+#include <cstddef>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace cubinet {
+
+// The NVRTC of a compiler, and further copies of the library in the same process. NVRTC's front end
+// takes one source at a time (13.0: about 0.08 s of the 0.5 to 2 s of an attention kernel), so with
+// many threads they would wait for each other. The locks of a copy are its own. Thread-safe.
+class NvrtcCopies {
+ private:
+  struct Copy {
+    std::shared_future<std::shared_ptr<const NvrtcApi>> api;  // null: the library cannot be copied
+    unsigned users = 0;
+    std::once_flag used;
+  };
+
+ public:
+  // The use of a copy by one compilation: of the copy with the fewest users, of a new one, which
+  // takes about 0.1 s to load, or of the original if the library cannot be copied.
+  class Lease {
+   public:
+    // `copies` must outlive it.
+    explicit Lease(NvrtcCopies& copies);
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease();
+    const NvrtcApi& api() const;
+    // Calls `first_use` once for each copy.
+    template <class FirstUse>
+    void after_use(const FirstUse& first_use) const {
+      std::call_once(copy_.used, first_use);
+    }
+
+   private:
+    NvrtcCopies& copies_;
+    Copy& copy_;
+  };
+
+  // Copies are made on demand: one for every kUsers simultaneous leases, and at most kMaximum.
+  static constexpr unsigned kUsers = 4;
+  static constexpr std::size_t kMaximum = 8;
+
+  explicit NvrtcCopies(std::shared_ptr<const NvrtcApi> original);
+
+  // Returns the number of copies, with the original.
+  std::size_t count() const;
+
+ private:
+  Copy& acquire();
+  Copy& choose(std::promise<std::shared_ptr<const NvrtcApi>>& added, bool& adds);
+
+  const std::shared_ptr<const NvrtcApi> original_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Copy>> copies_;  // guarded, with their users; the original is the first
+};
+
+}  // namespace cubinet
