@@ -6,13 +6,6 @@
 namespace cubinet {
 namespace {
 
-Result<KernelRow> declared_row(const KernelTemplate& kernel_template, const KernelSpec& resolved) {
-  CUBINET_TRY_ASSIGN(auto row, kernel_template.row(resolved));
-  if (!row)
-    return Error{ErrorCode::internal, "the template " + kernel_template.name() + " does not declare its row"};
-  return *std::move(row);
-}
-
 // Returns the first row of an index that equals `wanted` in selector and traits, for a target that
 // the request allows. Prefers family targets if the policy does.
 const KernelRow* find_row(const KernelIndex& rows, const KernelRow& wanted, const TargetPolicy& targets) {
@@ -29,18 +22,18 @@ const KernelRow* find_row(const KernelIndex& rows, const KernelRow& wanted, cons
 
 class FamilyPlanner {
  public:
-  FamilyPlanner(const TemplateFamily& family, const TemplateCatalog& catalog,
+  FamilyPlanner(const TemplateFamily& family, const DeclaredKernels& declared,
                 const KernelTemplate& kernel_template, const PlanRequest& request)
-      : family_(family), catalog_(catalog), template_(kernel_template), request_(request) {}
+      : family_(family), declared_(declared), template_(kernel_template), request_(request) {}
 
   Result<FamilyAnswer> plan() const {
     if (std::string gap = family_.gap(request_.problem, request_.device.capability); !gap.empty()) return gap;
     // The template itself declares its types, head dims and page sizes.
-    const auto common = template_.resolve(family_.specification(request_.problem));
+    const auto common = declared_.find(family_.specification(request_.problem));
     if (!common) return common.error().message;
     FamilyKernels kernels;
     if (!request_.options.may_compile) {
-      CUBINET_TRY_ASSIGN(kernels, existing_only(*common));
+      kernels = existing_only((*common)->row);
       if (kernels.of_family->empty())
         return "no kernel of " + template_.name() + " for this problem exists here, and none may be compiled";
     }
@@ -56,14 +49,14 @@ class FamilyPlanner {
     }
     if (!request_.options.may_compile) return finish(*made, KernelChoice::existing_only);
     if (!may_replace(*made)) return finish(*made, KernelChoice::best);
-    CUBINET_TRY_ASSIGN(const auto existing, existing_instead_of(*made, *common));
+    const auto existing = existing_instead_of(*made, (*common)->row);
     return existing ? finish(*existing, KernelChoice::existing_near_best) : finish(*made, KernelChoice::best);
   }
 
  private:
-  // Returns the kernels that need no compilation.
-  Result<FamilyKernels> existing_only(const KernelSpec& common) const {
-    CUBINET_TRY_ASSIGN(const auto wanted, declared_row(template_, common));
+  // Returns the kernels that need no compilation. `wanted` is the row of one of the problem's
+  // kernels.
+  FamilyKernels existing_only(const KernelRow& wanted) const {
     FamilyKernels kernels;
     kernels.of_family = existing_kernels(wanted);
     kernels.may_use = [this](const KernelSpec& spec) { return exists(spec); };
@@ -80,25 +73,20 @@ class FamilyPlanner {
   }
 
   // Returns the fastest plan over existing builds, or nullopt if the best plan is faster by more
-  // than kExistingBuildFactor.
-  Result<std::optional<FamilyPlan>> existing_instead_of(const FamilyPlan& best,
-                                                        const KernelSpec& common) const {
-    CUBINET_TRY_ASSIGN(const FamilyKernels kernels, existing_only(common));
-    if (kernels.of_family->empty()) return std::optional<FamilyPlan>();
+  // than kExistingBuildFactor. `wanted` is the row of one of the problem's kernels.
+  std::optional<FamilyPlan> existing_instead_of(const FamilyPlan& best, const KernelRow& wanted) const {
+    const FamilyKernels kernels = existing_only(wanted);
+    if (kernels.of_family->empty()) return std::nullopt;
     auto existing = family_.plan(request_, kernels);
-    if (!existing || existing->cost.time > kExistingBuildFactor * best.cost.time)
-      return std::optional<FamilyPlan>();
-    return std::optional(*std::move(existing));
+    if (!existing || existing->cost.time > kExistingBuildFactor * best.cost.time) return std::nullopt;
+    return *std::move(existing);
   }
 
   // Returns whether a build of a kernel of any template exists.
   bool exists(const KernelSpec& spec) const {
-    const auto kernel_template = catalog_.find(spec.name);
-    if (!kernel_template) return false;
-    const auto resolved = (*kernel_template)->resolve(spec);
-    if (!resolved) return false;
-    const auto wanted = declared_row(**kernel_template, *resolved);
-    return wanted && find_row(request_.kernels.of(spec.name), *wanted, request_.options.targets) != nullptr;
+    const auto declared = declared_.find(spec);
+    return declared &&
+           find_row(request_.kernels.of(spec.name), (*declared)->row, request_.options.targets) != nullptr;
   }
 
   // Returns the kernels for the problem that have an allowed build. `wanted` is the row of one of
@@ -121,10 +109,8 @@ class FamilyPlanner {
   }
 
   bool is_row_of(const KernelSpec& kernel, const KernelRow& row) const {
-    const auto resolved = template_.resolve(kernel);
-    if (!resolved) return false;
-    const auto declared = declared_row(template_, *resolved);
-    return declared && declared->selector == row.selector && declared->traits == row.traits;
+    const auto declared = declared_.find(kernel);
+    return declared && (*declared)->row.selector == row.selector && (*declared)->row.traits == row.traits;
   }
 
   // Leaves only the kernel that the request names. Returns the reason why the family cannot use it,
@@ -134,11 +120,11 @@ class FamilyPlanner {
     if (named.name == template_.name()) {
       // The name of the kernel may come from a file, so the planner computes only with sizes that
       // the template has.
-      if (const auto checked = template_.resolve(named); !checked)
+      if (const auto checked = declared_.find(named); !checked)
         return named.to_string() + " is no kernel: " + checked.error().message;
       kernel = family_.kernel_like(request_.problem, named);
       // Other parameters of the named kernel may allow sizes that this problem does not.
-      if (kernel && !template_.resolve(*kernel)) return named.to_string() + " is not for this problem";
+      if (kernel && !declared_.find(*kernel)) return named.to_string() + " is not for this problem";
     }
     const auto& allowed = kernels.of_family;
     if (!kernel || (allowed && std::find(allowed->begin(), allowed->end(), *kernel) == allowed->end()))
@@ -165,14 +151,14 @@ class FamilyPlanner {
 
   // Returns a step with the launch shape that the kernel's template declares.
   Result<PlanStep> step_of(const FamilyStep& planned) const {
-    CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(planned.kernel.name));
-    CUBINET_TRY_ASSIGN(const auto entry_points, kernel_template->entry_points(planned.kernel));
+    CUBINET_TRY_ASSIGN(const auto declared, declared_.find(planned.kernel));
+    const EntryPoint& entry = declared->entry_points.front();
     PlanStep step;
     step.kernel = planned.kernel;
-    step.entry_point = entry_points.front().name;
+    step.entry_point = entry.name;
     step.grid = planned.grid;
-    step.threads = entry_points.front().threads;
-    step.shared_bytes = entry_points.front().dynamic_shared_bytes;
+    step.threads = entry.threads;
+    step.shared_bytes = entry.dynamic_shared_bytes;
     step.starts_early = planned.starts_early;
     step.counts_on = planned.counts_on;
     return step;
@@ -180,19 +166,19 @@ class FamilyPlanner {
 
   Result<FamilyAnswer> finish(const FamilyPlan& made, KernelChoice choice) const {
     const KernelSpec& kernel = made.steps.front().kernel;
-    const auto spec = template_.resolve(kernel);
-    if (!spec) return spec.error().message;
+    const auto declared = declared_.find(kernel);
+    if (!declared) return declared.error().message;
     AttentionPlan plan;
     for (const FamilyStep& planned : made.steps) {
       CUBINET_TRY_ASSIGN(plan.steps.emplace_back(), step_of(planned));
       plan.steps.back().arguments = made.arguments;
     }
-    CUBINET_TRY_ASSIGN(plan.row, declared_row(template_, *spec));
+    plan.row = (*declared)->row;
     if (const KernelRow* existing =
             find_row(request_.kernels.of(template_.name()), plan.row, request_.options.targets)) {
       plan.row = *existing;
     } else {
-      const auto target = target_of(*spec);
+      const auto target = target_of((*declared)->spec);
       if (const auto* reason = std::get_if<std::string>(&target)) return *reason;
       plan.row.target = std::get<SmTarget>(target);
       plan.row.function_name = plan.steps.front().entry_point;
@@ -207,17 +193,17 @@ class FamilyPlanner {
   }
 
   const TemplateFamily& family_;
-  const TemplateCatalog& catalog_;
+  const DeclaredKernels& declared_;
   const KernelTemplate& template_;
   const PlanRequest& request_;
 };
 
 }  // namespace
 
-Result<FamilyAnswer> plan_with_family(const TemplateFamily& family, const TemplateCatalog& catalog,
+Result<FamilyAnswer> plan_with_family(const TemplateFamily& family, const DeclaredKernels& declared,
                                       const PlanRequest& request) {
-  CUBINET_TRY_ASSIGN(const auto kernel_template, catalog.find(family.name()));
-  return FamilyPlanner(family, catalog, *kernel_template, request).plan();
+  CUBINET_TRY_ASSIGN(const auto kernel_template, declared.catalog().find(family.name()));
+  return FamilyPlanner(family, declared, *kernel_template, request).plan();
 }
 
 }  // namespace cubinet

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "declared_kernels.hpp"
 #include "operation_class.hpp"
-
-#include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <string>
 #include <variant>
@@ -20,7 +19,7 @@ using FamilyAnswer = std::variant<AttentionPlan, std::string>;
 // (KernelChoice).
 // Returns an error for a failure, such as a template that is not in the catalog. REQUIRES: the gap
 // of the family's class finds nothing.
-Result<FamilyAnswer> plan_with_family(const TemplateFamily& family, const TemplateCatalog& catalog,
+Result<FamilyAnswer> plan_with_family(const TemplateFamily& family, const DeclaredKernels& declared,
                                       const PlanRequest& request);
 
 }  // namespace cubinet

@@ -5,7 +5,6 @@
 
 #include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/text.hpp>
-#include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
 #include <map>
@@ -16,8 +15,8 @@ namespace {
 class TemplateBackend final : public AttentionBackend {
  public:
   TemplateBackend(TemplateCatalog catalog, std::vector<std::shared_ptr<const OperationClass>> classes)
-      : catalog_(std::move(catalog)), classes_(std::move(classes)) {
-    for (const auto& kernel_template : catalog_.list())
+      : declared_(std::move(catalog)), classes_(std::move(classes)) {
+    for (const auto& kernel_template : declared_.catalog().list())
       versions_.emplace(kernel_template->name(), version_of(*kernel_template));
   }
 
@@ -48,7 +47,7 @@ class TemplateBackend final : public AttentionBackend {
       if (!operation->gap(request.problem, device).empty()) continue;
       for (const auto& family : operation->families(request)) {
         if (!family->gap(request.problem, device).empty()) continue;
-        CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(family->name()));
+        CUBINET_TRY_ASSIGN(const auto kernel_template, declared_.catalog().find(family->name()));
         for (FamilyAlternative& alternative : family->alternatives(request, *kernel_template))
           found.push_back(std::move(alternative));
       }
@@ -70,7 +69,7 @@ class TemplateBackend final : public AttentionBackend {
     for (const auto& family : families) {
       // Splits of a fixed length promise the same bits, so no estimate chooses their kernel.
       if (best && (!family->is_compared(request.problem) || request.options.split_tokens)) continue;
-      CUBINET_TRY_ASSIGN(FamilyAnswer answer, plan_with_family(*family, catalog_, request));
+      CUBINET_TRY_ASSIGN(FamilyAnswer answer, plan_with_family(*family, declared_, request));
       if (auto* reason = std::get_if<std::string>(&answer)) {
         reasons.push_back(std::move(*reason));
         continue;
@@ -92,7 +91,7 @@ class TemplateBackend final : public AttentionBackend {
     return plan.cost.time * factor < other.cost.time;
   }
 
-  TemplateCatalog catalog_;
+  DeclaredKernels declared_;
   std::vector<std::shared_ptr<const OperationClass>> classes_;
   std::map<std::string, std::string, std::less<>> versions_;  // versions of the templates, by name
 };

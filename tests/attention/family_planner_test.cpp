@@ -18,13 +18,15 @@ PlanRequest planned_request(const std::vector<KernelRow>& rows = {}) {
 }
 
 AttentionPlan planned(const FakeFamily& family, const PlanRequest& request) {
-  const FamilyAnswer answer = ok(plan_with_family(family, ok(TemplateCatalog::builtin()), request));
+  const FamilyAnswer answer =
+      ok(plan_with_family(family, DeclaredKernels(ok(TemplateCatalog::builtin())), request));
   REQUIRE_MESSAGE(std::holds_alternative<AttentionPlan>(answer), std::get<std::string>(answer));
   return std::get<AttentionPlan>(answer);
 }
 
 std::string refusal_of(const FakeFamily& family, const PlanRequest& request) {
-  const FamilyAnswer answer = ok(plan_with_family(family, ok(TemplateCatalog::builtin()), request));
+  const FamilyAnswer answer =
+      ok(plan_with_family(family, DeclaredKernels(ok(TemplateCatalog::builtin())), request));
   REQUIRE(std::holds_alternative<std::string>(answer));
   return std::get<std::string>(answer);
 }
@@ -78,7 +80,7 @@ TEST_CASE("a family with a gap, without a plan or without a template for the pro
   request.options.targets.pinned = SmTarget{10, 0, TargetKind::family};
   CHECK(test::holds(refusal_of(family, request), "pins sm_100f"));
   family.template_name = "nobody_has_this";
-  CHECK_FALSE(plan_with_family(family, ok(TemplateCatalog::builtin()), planned_request()));
+  CHECK_FALSE(plan_with_family(family, DeclaredKernels(ok(TemplateCatalog::builtin())), planned_request()));
 }
 
 TEST_CASE("without a compiler a family plans with the kernels of which builds exist, and their followers") {
@@ -152,7 +154,7 @@ TEST_CASE("existing builds do not replace a named kernel, assumed kernels or spl
   PlanRequest forbidden = request;
   forbidden.options.targets.forbidden = {{9, 0, TargetKind::specific}};
   forbidden.options.targets.pinned.reset();
-  const FamilyAnswer answer = ok(plan_with_family(family, ok(TemplateCatalog::builtin()), forbidden));
+  const FamilyAnswer answer = ok(plan_with_family(family, DeclaredKernels(ok(TemplateCatalog::builtin())), forbidden));
   if (const auto* plan = std::get_if<AttentionPlan>(&answer)) CHECK(plan->choice == KernelChoice::best);
   PlanRequest only = request;
   only.options.may_compile = false;
