@@ -4,6 +4,7 @@
 #include <cubinet/caller_label.hpp>
 #include <cubinet/loader/stream.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <sys/wait.h>
 #include <thread>
@@ -68,7 +69,10 @@ TEST_CASE("calls that read the stores are refused while frozen, and the pure one
   REQUIRE(rows);
   REQUIRE(service.freeze());
   CHECK(runtime.resolve(scale_spec(5)));
-  CHECK(runtime.resolve(SourceProgram{.text = "__global__ void k() {}", .kernels = {"k"}}));
+  SourceProgram program;
+  program.text = "__global__ void k() {}";
+  program.kernels = {"k"};
+  CHECK(runtime.resolve(program));
   CHECK(runtime.resolve(KernelSpec{"stored", {}}).error().code == ErrorCode::unavailable);
   CHECK(runtime.resolve("scale").error().code == ErrorCode::unavailable);
   const auto explained = runtime.explain(*service.kernels[1], {9, 0});
