@@ -34,7 +34,7 @@ Result<std::unique_ptr<FileLock>> lock_workload(FileSystem& files, const std::st
 
 struct Recorded {
   Workload all;                    // the union
-  std::vector<std::string> whole;  // the names of the files that have nothing else
+  std::vector<std::string> whole;  // the names of the files that have nothing more to recover
 };
 
 // Returns whether nothing but a line at the end, which a killed process did not finish, keeps the
