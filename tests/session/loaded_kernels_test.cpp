@@ -104,7 +104,7 @@ TEST_CASE("a frozen session takes a plan of one kernel where the one that combin
   const Setting setting;
   Session& session = *setting.session;
   Runtime& runtime = session.runtime();
-  const AttentionProblem split = generation(1, 1, 65536, 8, 1);
+  const AttentionProblem split = generation(1, 1, 2048, 64, 8);
   const BoundAttention two = ok(session.attention(split, setting.device));
   REQUIRE(two.plan().steps.size() == 2);
   const std::string kernel = setting.kernel_of(two);
