@@ -169,7 +169,6 @@ Result<void> CacheFolder::write(const std::string& name, ByteView content) const
     done += static_cast<std::size_t>(put);
   }
   if (::fchmod(file.descriptor, 0444) != 0) return error("protect", name, errno);
-  if (::fsync(file.descriptor) != 0) return error("sync", name, errno);
   if (::close(std::exchange(file.descriptor, -1)) != 0) return error("close", name, errno);
   return {};
 }
@@ -193,11 +192,12 @@ Result<bool> CacheFolder::move_file(const std::string& name, const CacheFolder& 
   return true;
 }
 
-void CacheFolder::remove_folder(const std::string& name) const {
+void CacheFolder::remove(const std::string& name) const {
+  if (::unlinkat(descriptor_, name.c_str(), 0) == 0 || errno != EISDIR) return;
   if (const auto inner = folder(name)) {
     if (const auto names = inner->list()) {
       for (const std::string& file : *names)
-        ::unlinkat(inner->descriptor_, file.c_str(), 0);
+        inner->remove(file);
     }
   }
   ::unlinkat(descriptor_, name.c_str(), AT_REMOVEDIR);
@@ -211,12 +211,12 @@ void CacheFolder::remove_abandoned(std::string_view prefix) const {
     struct stat status {};
     if (name.starts_with(prefix) && ::fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISDIR(status.st_mode) && status.st_mtime < std::time(nullptr) - kSeconds)
-      remove_folder(name);
+      remove(name);
   }
 }
 
 Result<void> CacheFolder::sync() const {
-  if (::fsync(descriptor_) != 0) return error("sync folder", {}, errno);
+  if (::syncfs(descriptor_) != 0) return error("sync folder", {}, errno);
   return {};
 }
 

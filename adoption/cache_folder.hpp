@@ -37,16 +37,17 @@ class CacheFolder {
   // Returns when a file, or a folder and the files in it, last changed, in nanoseconds since the
   // epoch (ctime, which no user can set). Returns 0 if there is none.
   std::int64_t last_change(const std::string& name) const;
-  // Creates a read-only file and syncs it to the disk.
+  // Creates a read-only file. sync() writes it to the disk.
   Result<void> write(const std::string& name, ByteView content) const;
   // Moves a subfolder, or a file, to a name in `to`. Returns false and moves nothing if the name is
   // taken by anything but an empty folder.
   Result<bool> move_folder(const std::string& name, const CacheFolder& to, const std::string& new_name) const;
   Result<bool> move_file(const std::string& name, const CacheFolder& to, const std::string& new_name) const;
-  // Removes a subfolder and its files.
-  void remove_folder(const std::string& name) const;
+  // Removes a file, or a subfolder with its content.
+  void remove(const std::string& name) const;
   // Removes the subfolders with this prefix that have not changed for an hour.
   void remove_abandoned(std::string_view prefix) const;
+  // Writes all files of the file system to the disk: one call instead of one for each file.
   Result<void> sync() const;
 
  private:

@@ -1,103 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_entries.hpp"
+#include "cache_writer.hpp"
 
 #include <cubinet/adoption/adoption.hpp>
 #include <cubinet/base/text.hpp>
 
-#include <cerrno>
-#include <cstdint>
-#include <filesystem>
+#include <cstddef>
 #include <optional>
 #include <set>
-#include <system_error>
-#include <unistd.h>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace cubinet {
 namespace {
-
-constexpr std::string_view kStaging = ".cubinet.";
-
-// A folder that only its maker uses. Processes of several containers, which share a cache, may have
-// the same process id, so the name is random.
-struct Stage {
-  std::string name;
-  CacheFolder folder;
-};
-
-Result<Stage> make_stage(const CacheFolder& cache) {
-  for (;;) {
-    std::uint64_t digits = 0;
-    if (::getentropy(&digits, sizeof(digits)) != 0) return io_error("cannot get random digits", errno);
-    std::string name = std::string(kStaging) + std::to_string(digits) + ".tmp";
-    CUBINET_TRY_ASSIGN(std::optional<CacheFolder> made, cache.make_new_folder(name));
-    if (made) return Stage{std::move(name), *std::move(made)};
-  }
-}
-
-// Returns whether every file exists with the same content.
-bool lies_there(const CacheFolder& folder, const std::vector<CacheFile>& files) {
-  for (const CacheFile& file : files) {
-    const auto content = folder.read(file.name, file.content.size());
-    if (!content || *content != file.content) return false;
-  }
-  return true;
-}
-
-// Writes entries into one folder. An entry is written under a temporary name that no tool reads,
-// then renamed, so readers see all of it or nothing.
-class CacheWriter {
- public:
-  CacheWriter(const CacheTool& tool, CacheFolder cache, CacheFolder entries, std::string path)
-      : tool_(tool), cache_(std::move(cache)), entries_(std::move(entries)), path_(std::move(path)) {}
-
-  static Result<CacheWriter> open(const CacheTool& tool, const std::string& folder) {
-    std::error_code failure;
-    const std::string path = std::filesystem::absolute(folder, failure).lexically_normal().string();
-    if (failure) return io_error("cannot tell the working directory", failure.value());
-    CUBINET_TRY_ASSIGN(CacheFolder cache, CacheFolder::make(path));
-    cache.remove_abandoned(kStaging);
-    const std::string below(tool.entries.empty() ? "." : tool.entries);
-    CUBINET_TRY_ASSIGN(CacheFolder entries, cache.make_folder(below));
-    return CacheWriter(tool, std::move(cache), std::move(entries),
-                       path + (tool.entries.empty() ? "" : "/" + below));
-  }
-
-  enum class Outcome { written, present, taken };
-  Result<Outcome> put(const std::string& entry, std::vector<CacheFile> files) const {
-    if (tool_.place != nullptr) CUBINET_TRY(tool_.place(files, path_ + "/" + entry));
-    CUBINET_TRY_ASSIGN(const Stage stage, make_stage(cache_));
-    auto outcome = tool_.shape == CacheTool::Shape::file ? put_file(stage.folder, entry, files.front())
-                                                         : put_folder(stage.folder, stage.name, entry, files);
-    cache_.remove_folder(stage.name);
-    return outcome;
-  }
-
- private:
-  Result<Outcome> put_folder(const CacheFolder& stage, const std::string& staging, const std::string& entry,
-                             const std::vector<CacheFile>& files) const {
-    for (const CacheFile& file : files)
-      CUBINET_TRY(stage.write(file.name, file.content));
-    CUBINET_TRY(stage.sync());
-    CUBINET_TRY_ASSIGN(const bool moved, cache_.move_folder(staging, entries_, entry));
-    if (moved) return Outcome::written;
-    const auto there = entries_.folder(entry);
-    return there && lies_there(*there, files) ? Outcome::present : Outcome::taken;
-  }
-
-  Result<Outcome> put_file(const CacheFolder& stage, const std::string& entry, const CacheFile& file) const {
-    CUBINET_TRY(stage.write("entry", file.content));
-    CUBINET_TRY_ASSIGN(const CacheFolder folder, entries_.make_folder(entry.substr(0, 2)));
-    const CacheFile placed{entry.substr(2), file.content};
-    CUBINET_TRY_ASSIGN(const bool moved, stage.move_file("entry", folder, placed.name));
-    if (moved) return Outcome::written;
-    return lies_there(folder, {placed}) ? Outcome::present : Outcome::taken;
-  }
-
-  const CacheTool& tool_;
-  CacheFolder cache_;
-  CacheFolder entries_;
-  std::string path_;  // absolute path of entries_
-};
 
 // Returns the reason why an entry is not for this machine according to its record. Empty: it may
 // be.
@@ -134,6 +50,51 @@ Result<std::vector<CacheFile>> files_of(Store& store, const CacheTool& tool,
   return files;
 }
 
+// The entries of one materialize_cache() on their way into a folder, and into its report.
+class Filling {
+ public:
+  Filling(CacheWriter writer, MaterializeReport& report) : writer_(std::move(writer)), report_(report) {}
+
+  bool is_done(const std::string& entry) const { return done_.contains(entry); }
+
+  void add(const std::string& entry, std::vector<CacheFile> files) {
+    done_.insert(entry);
+    if (const auto placed = writer_.place(entry, files); !placed) return fail(entry, placed.error());
+    if (writer_.has(entry, files)) return report_.present.push_back(entry);
+    if (report_.error) return fail(entry, *report_.error);
+    if (const auto staged = writer_.stage(entry, files); !staged) return fail(entry, staged.error());
+    if (writer_.staged() == kStagedEntries) publish();
+  }
+
+  void publish() {
+    for (const CacheWriter::Published& each : writer_.publish()) {
+      if (!each.outcome) {
+        fail(each.entry, each.outcome.error());
+      } else if (*each.outcome == CacheWriter::Outcome::written) {
+        report_.written.push_back(each.entry);
+      } else if (*each.outcome == CacheWriter::Outcome::present) {
+        report_.present.push_back(each.entry);
+      } else {
+        report_.left_out.push_back(
+            {each.entry, "another entry exists there: remove it, or name another folder"});
+      }
+    }
+  }
+
+ private:
+  // Limits what a process that is killed has staged in vain.
+  static constexpr std::size_t kStagedEntries = 512;
+
+  void fail(const std::string& entry, const Error& error) {
+    report_.left_out.push_back({entry, error.message});
+    if (!report_.error) report_.error = error;
+  }
+
+  CacheWriter writer_;
+  MaterializeReport& report_;
+  std::set<std::string> done_;
+};
+
 }  // namespace
 
 bool has_trusted_signatures(const Bundle& bundle) {
@@ -144,38 +105,30 @@ bool has_trusted_signatures(const Bundle& bundle) {
 Result<MaterializeReport> materialize_cache(Store& store, const MaterializeRequest& request) {
   CUBINET_TRY_ASSIGN(const CacheTool* tool, find_cache_tool(request.tool));
   CUBINET_TRY_ASSIGN(const CubinRecords records, store.list());
-  std::optional<CacheWriter> writer;
+  std::optional<Filling> filling;
   MaterializeReport report;
-  std::set<std::string> done;
   for (const auto& record : records) {
-    CUBINET_TRY_ASSIGN(const std::optional<KernelSpec> entry_spec, entry_of(*record, tool->name));
-    if (!entry_spec) continue;
-    const KernelSpec& spec = *entry_spec;
-    const std::string entry = parameter_text(spec, "entry");
-    if (done.contains(entry)) continue;
-    if (std::string reason = why_not_wanted(*tool, request, spec, *record); !reason.empty()) {
+    const auto spec = entry_of(*record, tool->name);
+    if (!spec) report.left_out.push_back({record->identity.key().to_string(), spec.error().message});
+    if (!spec || !*spec) continue;
+    const std::string entry = parameter_text(**spec, "entry");
+    if (filling && filling->is_done(entry)) continue;
+    if (std::string reason = why_not_wanted(*tool, request, **spec, *record); !reason.empty()) {
       report.left_out.push_back({entry, std::move(reason)});
       continue;
     }
-    auto files = files_of(store, *tool, request, record, spec);
+    auto files = files_of(store, *tool, request, record, **spec);
     if (!files) {
       report.left_out.push_back({entry, files.error().message});
       continue;
     }
-    if (!writer) {
-      CUBINET_TRY_ASSIGN(CacheWriter opened, CacheWriter::open(*tool, request.folder));
-      writer.emplace(std::move(opened));
+    if (!filling) {
+      CUBINET_TRY_ASSIGN(CacheWriter writer, CacheWriter::open(*tool, request.folder));
+      filling.emplace(std::move(writer), report);
     }
-    CUBINET_TRY_ASSIGN(const auto outcome, writer->put(entry, *std::move(files)));
-    done.insert(entry);
-    if (outcome == CacheWriter::Outcome::written) {
-      report.written.push_back(entry);
-    } else if (outcome == CacheWriter::Outcome::present) {
-      report.present.push_back(entry);
-    } else {
-      report.left_out.push_back({entry, "another entry exists there: remove it, or name another folder"});
-    }
+    filling->add(entry, *std::move(files));
   }
+  if (filling) filling->publish();
   return report;
 }
 

@@ -82,13 +82,15 @@ Error FreezeSwitch::refusal(const KernelSpec& spec, int device, LoadPolicy polic
       ErrorCode::not_found,
       spec.to_string() + " is not loaded on device " + std::to_string(device) + ", and the Runtime is frozen",
       "load it with `Runtime::function()` before `Runtime::freeze()`, or call `Runtime::thaw()`"};
-  if (policy == LoadPolicy::loaded_only) return error;
-  const std::string_view caller = CallerLabel::current();
-  if (counts_.note(spec.to_string(), device, caller)) {
-    log(log_, LogLevel::warning,
-        error.to_line() + (caller.empty() ? "" : "; requested by " + printable(caller)));
-  }
+  if (policy != LoadPolicy::loaded_only) count(spec.to_string(), device, error);
   return error;
+}
+
+void FreezeSwitch::count(const std::string& request, int device, const Error& reason) {
+  const std::string_view caller = CallerLabel::current();
+  if (!counts_.note(request, device, caller)) return;
+  log(log_, LogLevel::warning,
+      reason.to_line() + (caller.empty() ? "" : "; requested by " + printable(caller)));
 }
 
 Refusals FreezeSwitch::refusals() const {

@@ -59,6 +59,8 @@ class FreezeSwitch {
                          std::string_view entry_point, LoadPolicy policy, std::uint64_t now);
   // Counts and logs a request for a kernel that is not loaded, and returns its error.
   Error refusal(const KernelSpec& spec, int device, LoadPolicy policy);
+  // Counts a refused request, and logs the first of its kind.
+  void count(const std::string& request, int device, const Error& reason);
   Refusals refusals() const;
 
  private:

@@ -42,7 +42,6 @@ void RequestCounters::count(const KernelEvent& event, bool missed) {
   wait_seconds.add_if_any(event.wait_seconds);
   if (!event.source) return add_to(missed ? misses_ : failures, 1);
   add_to(of(*event.source), 1);
-  if (event.device >= 0) add_to(bytes_loaded_, event.bytes);
 }
 
 void RequestCounters::count(const TrimmedModules& trimmed) {
@@ -62,7 +61,6 @@ Runtime::Counters RequestCounters::read() const {
   counters.server_hits = value_of(server_hits_);
   counters.misses = value_of(misses_);
   counters.failures = value_of(failures);
-  counters.bytes_loaded = value_of(bytes_loaded_);
   counters.trims = value_of(trims_);
   counters.trimmed_modules = value_of(trimmed_modules_);
   counters.trimmed_bytes = value_of(trimmed_bytes_);

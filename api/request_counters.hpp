@@ -34,7 +34,6 @@ class RequestCounters {
   std::atomic<std::uint64_t> imported_hits_{0};
   std::atomic<std::uint64_t> server_hits_{0};
   std::atomic<std::uint64_t> misses_{0};
-  std::atomic<std::uint64_t> bytes_loaded_{0};
   std::atomic<std::uint64_t> trims_{0};
   std::atomic<std::uint64_t> trimmed_modules_{0};
   std::atomic<std::uint64_t> trimmed_bytes_{0};

@@ -104,6 +104,7 @@ void RuntimeImplementation::report(KernelEvent& event, const Stopwatch& watch, c
 Runtime::Counters RuntimeImplementation::counters() const {
   Counters counters = counters_.read();
   counters.stores = library_.uses();
+  counters.bytes_loaded = modules_.loaded_image_bytes();
   return counters;
 }
 

@@ -145,6 +145,9 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     return freeze_.refusals();
   }
+  void count_refusal(const std::string& request, int device, const Error& reason) override {
+    if (frozen() && check_process()) freeze_.count(request, device, reason);
+  }
 
   Result<std::shared_ptr<const Device>> device(int ordinal) override {
     CUBINET_TRY(check_process());

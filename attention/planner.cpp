@@ -25,22 +25,17 @@ Result<AttentionPlanner> AttentionPlanner::over(const DeviceRows& rows, const De
 
 Result<AttentionResolution> AttentionPlanner::resolve(const AttentionProblem& problem,
                                                       PlanOptions options) const {
-  if (!options.may_load && options.may_compile) {
-    // A loaded kernel exists. If none does, the usual plan names the kernel that binding refuses.
+  const bool needs_existing = !options.may_load || (!may_compile_ && !options.assumes_all_kernels);
+  if (needs_existing && options.may_compile) {
+    // All kernels of this plan exist, also the one that combines splits. If there is none, the
+    // usual plan names the kernel that binding refuses.
     options.may_compile = false;
     CUBINET_TRY_ASSIGN(AttentionResolution existing,
                        resolve_attention(problem, device_, kernels_, backends_, options));
     if (existing.plan) return existing;
     options.may_compile = true;
   }
-  CUBINET_TRY_ASSIGN(AttentionResolution resolution,
-                     resolve_attention(problem, device_, kernels_, backends_, options));
-  const bool needs_compiler = resolution.plan && !resolution.plan->exists() && options.may_compile;
-  if (!needs_compiler || may_compile_ || options.assumes_all_kernels) return resolution;
-  options.may_compile = false;
-  CUBINET_TRY_ASSIGN(AttentionResolution existing,
-                     resolve_attention(problem, device_, kernels_, backends_, options));
-  return existing.plan ? std::move(existing) : std::move(resolution);
+  return resolve_attention(problem, device_, kernels_, backends_, options);
 }
 
 Result<AttentionPlan> AttentionPlanner::plan(const AttentionProblem& problem, PlanOptions options) const {

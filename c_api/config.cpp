@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "c_terms.hpp"
 #include "handles.hpp"
 #include "structures.hpp"
 
@@ -220,8 +221,9 @@ class Received {
 
 void pass_on(const cubinet_log_callback& callback, const LogRecord& record) {
   const auto level = static_cast<std::int32_t>(record.level);
-  if (callback.record == nullptr) return callback.call(callback.user, level, to_c(record.message));
-  callback.record(callback.user, level, to_c(record.message), to_c(log_fields(record)));
+  const std::string message = in_c_terms(std::string(record.message));
+  if (callback.record == nullptr) return callback.call(callback.user, level, to_c(message));
+  callback.record(callback.user, level, to_c(message), to_c(log_fields(record)));
 }
 
 }  // namespace

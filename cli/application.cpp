@@ -141,7 +141,20 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
     add_global_options(*verb, options);
 }
 
-// The format is needed to report a line that could not be parsed.
+// The formats are needed to report a line that could not be parsed.
+LogFormat stated_log_format(int argc, const char* const* argv, const EnvironmentVariables& environment) {
+  constexpr std::string_view kOption = "--log-format";
+  std::string format = environment.find("CUBINET_LOG_FORMAT").value_or("");
+  const auto* const end = std::find(argv, argv + argc, std::string_view("--"));
+  for (const auto* word = argv; word != end; ++word) {
+    const std::string_view argument = *word;
+    if (argument == kOption && word + 1 != end) format = word[1];
+    if (argument.starts_with(kOption) && argument.substr(kOption.size()).starts_with('='))
+      format = argument.substr(kOption.size() + 1);
+  }
+  return format == "json" ? LogFormat::json : LogFormat::text;
+}
+
 bool asks_for_json(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -318,6 +331,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
 int run(int argc, const char* const* argv, const EnvironmentVariables& environment, std::string* output) {
   Console console(environment.find("NO_COLOR") ? Color::never : Color::automatic, output);
   console.set_format(asks_for_json(argc, argv) ? OutputFormat::json : OutputFormat::text);
+  console.set_log_format(stated_log_format(argc, argv, environment));
   const GlobalOptions no_options;
   const Context context(environment, no_options, console);
   ExitStatus status = ExitStatus::negative;

@@ -13,6 +13,9 @@
 namespace cubinet::cli {
 namespace {
 
+// The verb whose arguments after -- are another command.
+constexpr std::string_view kServing = "serve-warm";
+
 std::string with_underscores(std::string words) {
   std::replace_if(
       words.begin(), words.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
@@ -100,6 +103,7 @@ std::string zsh_function(const VerbTable& table, const VerbEntry& verb) {
   if (verb.verbs.empty()) {
     for (const OptionEntry& argument : verb.arguments)
       text += fmt::format(" \\\n    '{}{}'", argument.repeated ? "*" : "", zsh_value(argument));
+    if (verb.words == kServing) text += " \\\n    '*::command:_normal'";
     return text + "\n}\n";
   }
   text += " \\\n    '1: :->verb' \\\n    '*:: :->rest'\n  case $state in\n    verb)\n      verbs=(\n";
@@ -152,7 +156,7 @@ std::string bash_completion(const VerbTable& table) {
   }
   return fmt::format(R"(# Bash completion for cubinet, printed by `cubinet completion bash`.
 _cubinet() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} verb='' option='' word words='' i
+  local current=${{COMP_WORDS[COMP_CWORD]}} verb='' option='' served='' word words='' i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${{COMP_WORDS[i]}}
@@ -162,6 +166,12 @@ _cubinet() {{
     fi
     case $word in
       {0}) option=$word ;;
+      --)
+        if [[ $verb == ' {6}' ]]; then
+          served=$((i + 1))
+          break
+        fi
+        ;;
       -*) ;;
       *)
         case "$verb $word" in
@@ -171,6 +181,16 @@ _cubinet() {{
         ;;
     esac
   done
+  if [[ $served ]]; then
+    if declare -F _command_offset >/dev/null; then
+      _command_offset "$served"
+    elif ((COMP_CWORD == served)); then
+      COMPREPLY=($(compgen -c -- "$current"))
+    else
+      compopt -o default 2>/dev/null
+    fi
+    return
+  fi
   if [[ $option ]]; then
     [[ $current != = ]] || current=''
     case "$verb $option" in
@@ -189,7 +209,7 @@ _cubinet() {{
 complete -F _cubinet cubinet
 )",
                      join(table.names_with_value(), " | "), verb_patterns(table, " | "), bash_values(table),
-                     names, names_of(table.common), verbs);
+                     names, names_of(table.common), verbs, kServing);
 }
 
 std::string zsh_completion(const VerbTable& table) {
@@ -205,7 +225,16 @@ std::string zsh_completion(const VerbTable& table) {
 
 std::string fish_completion(const VerbTable& table) {
   std::string script = fmt::format(R"(# Fish completion for cubinet, printed by `cubinet completion fish`.
+function __cubinet_options --description 'Tests whether options may follow'
+    not contains -- -- (commandline -opc)
+end
+function __cubinet_served --description 'Completes the command that serve-warm runs'
+    set -l words (commandline -opc)
+    set -l dashes (contains -i -- -- $words)
+    complete -C (string join ' ' -- (string escape -- $words[(math $dashes + 1)..-1]) (commandline -ct))
+end
 function __cubinet_verb --description 'Tests whether the line has exactly these verbs'
+    __cubinet_options || return
     set -l verb ''
     set -l is_value 0
     for word in (commandline -opc)[2..-1]
@@ -229,8 +258,12 @@ function __cubinet_verb --description 'Tests whether the line has exactly these 
 end
 )",
                                    join(table.names_with_value(), " "), verb_patterns(table, " "));
+  script += fmt::format(
+      "complete -c cubinet -n 'not __cubinet_options && contains {} (commandline -opc)' -x -a "
+      "'(__cubinet_served)'\n",
+      kServing);
   for (const OptionEntry& option : table.common)
-    script += fish_option("", option);
+    script += fish_option(" -n __cubinet_options", option);
   for (const VerbEntry& verb : table.verbs) {
     const std::string words = verb.words.empty() ? "" : " " + verb.words;
     const std::string condition = " -n '__cubinet_verb \"" + words + "\"'";

@@ -120,6 +120,17 @@ void Console::note(std::string_view text) {
   write_line(printable(message));
 }
 
+void Console::note_document(std::string_view event, std::string_view message,
+                            const nlohmann::json& document) {
+  nlohmann::ordered_json line = nlohmann::ordered_json::object();
+  if (log_format_ == LogFormat::json) {
+    const LogField field = {"event", event};
+    line = nlohmann::ordered_json::parse(log_line({LogLevel::info, in_tool_terms(message), {&field, 1}}));
+  }
+  line.update(document);
+  write_line(printable_json(line.dump()));
+}
+
 void Console::write_line(std::string_view line) {
   const std::lock_guard lock(mutex_);
   erase_status_line();

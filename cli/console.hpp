@@ -32,7 +32,8 @@ class Console {
   void set_verbosity(int verbosity) { verbosity_ = verbosity; }
   bool json() const { return format_ == OutputFormat::json; }
   bool verbose() const { return verbosity_ > 0; }
-  bool terminal() const { return terminal_; }  // whether stderr is a terminal
+  bool owns_stdout() const { return output_ == nullptr; }  // whether data goes to stdout
+  bool terminal() const { return terminal_; }              // whether stderr is a terminal
   // Returns whether stderr is open and is not the null device.
   bool heard() const { return heard_; }
 
@@ -46,6 +47,9 @@ class Console {
 
   // Writes a line to stderr at every verbosity.
   void note(std::string_view text);
+  // Writes a result to stderr at every verbosity, for commands whose stdout is not the tool's: the
+  // JSON object on one line. In the JSON log format it has the members of a log record, too.
+  void note_document(std::string_view event, std::string_view message, const nlohmann::json& document);
   // Writes lines, such as a compiler's log, to stderr at every verbosity.
   void log(std::string_view text);
   // Writes a message to stderr: warnings and errors always, info with -v, debug with -vv.

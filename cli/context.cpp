@@ -3,10 +3,10 @@
 
 #include "arguments.hpp"
 #include "nvtx_ranges.hpp"
-#include "password.hpp"
 #include "server_arguments.hpp"
 
 #include <cubinet/session/compilation.hpp>
+#include <cubinet/session/password.hpp>
 #include <cubinet/session/template_files.hpp>
 
 #include <algorithm>
@@ -190,6 +190,13 @@ ExitStatus Context::fail(const Error& error, std::optional<ExitStatus> status) c
     console_.error(error);
   }
   return status.value_or(exit_status_of(error.code));
+}
+
+ExitStatus Context::fail_with(const Error& error, nlohmann::json document) const {
+  if (!console_.json()) return fail(error);
+  document.update(error_document(error));
+  console_.document(document);
+  return exit_status_of(error.code);
 }
 
 }  // namespace cubinet::cli

@@ -3,7 +3,6 @@
 
 #include "console.hpp"
 #include "exit_status.hpp"
-#include "output_file.hpp"
 #include "places.hpp"
 
 #include <cubinet/base/file_system.hpp>
@@ -14,6 +13,7 @@
 #include <cubinet/session/environment.hpp>
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/open_stores.hpp>
+#include <cubinet/session/output_file.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -107,6 +107,9 @@ class Context {
   // Reports the error in the chosen format. Returns `status` if it is given, else the exit status
   // of the error's code.
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
+  // Reports an error that leaves a result incomplete. In JSON it is added to the document of the
+  // result.
+  ExitStatus fail_with(const Error& error, nlohmann::json document) const;
 
  private:
   const EnvironmentVariables& environment_;

@@ -2,7 +2,8 @@
 #include "server_arguments.hpp"
 
 #include "arguments.hpp"
-#include "password.hpp"
+
+#include <cubinet/session/password.hpp>
 
 namespace cubinet::cli {
 
@@ -17,6 +18,12 @@ void add_server_options(CLI::App& verb, ServerArguments& options) {
            "The file whose first line is their password; - is stdin");
   add_text(verb, "--endpoint", options.s3_endpoint, "URL", "The S3 store that is not Amazon's");
   verb.add_flag("--offline", options.offline, "Ask no server");
+}
+
+void add_password_file(CLI::App& verb, std::string& file) {
+  verb.add_option("--password-file", file,
+                  "The file whose first line is the secret key's password; - is stdin")
+      ->type_name("FILE");
 }
 
 void add_places(CLI::App& verb, Places& places) {

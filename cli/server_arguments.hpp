@@ -11,6 +11,9 @@ namespace cubinet::cli {
 
 // Adds --plain-http, --ca, --cert, --cert-key, --user, --password-file, --endpoint and --offline.
 void add_server_options(CLI::App& verb, ServerArguments& options);
+// Adds --password-file FILE of a secret key. A password is never an argument, because every user of
+// the machine can read the command line.
+void add_password_file(CLI::App& verb, std::string& file);
 // Adds --bundle and the options for a bundle on a server.
 void add_places(CLI::App& verb, Places& places);
 

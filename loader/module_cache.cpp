@@ -95,6 +95,7 @@ struct ModuleCache::State {
   std::condition_variable landed;
   std::map<Key, Slot> slots;
   std::atomic<std::uint64_t> clock{1};
+  std::atomic<std::uint64_t> loaded_image_bytes{0};
   // The retired modules that a trim unloads after it has waited, with the time of the trim. They
   // stay in their slots. A request that takes one back ends its mark.
   std::map<const Module*, std::uint64_t> marked;
@@ -223,6 +224,7 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
     }
   }
   Outcome outcome = load_without_throwing(device, cubin);
+  if (outcome) state_->loaded_image_bytes.fetch_add(cubin.record->size, std::memory_order_relaxed);
   {
     const std::lock_guard lock(state_->mutex);
     const auto slot = state_->slots.find(key);
@@ -237,6 +239,10 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
   }
   state_->landed.notify_all();
   return outcome;
+}
+
+std::uint64_t ModuleCache::loaded_image_bytes() const {
+  return state_->loaded_image_bytes.load(std::memory_order_relaxed);
 }
 
 Result<TrimmedModules> ModuleCache::trim(std::uint64_t bytes, std::optional<int> device) {

@@ -32,11 +32,10 @@ std::vector<std::string> CacheFiller::fill(const ToolCache& cache,
     for (const ComputeCapability device : devices_) {
       const auto done =
           materialize_cache(*store, {cache.tool, "", device, cache.folder, may_put_host_code(store)});
-      if (!done) {
+      if (const Error* error = !done ? &done.error() : done->error ? &*done->error : nullptr)
         log(log_, LogLevel::warning,
-            "not everything is put into '" + printable(cache.folder) + "': " + done.error().to_line());
-        continue;
-      }
+            "not everything is put into '" + printable(cache.folder) + "': " + error->to_line());
+      if (!done) continue;
       for (const std::string& entry : done->written)
         counts.put += there.insert(entry).second ? 1U : 0U;
       for (const std::string& entry : done->present)

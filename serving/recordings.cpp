@@ -5,12 +5,14 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/session/workload.hpp>
+#include <cubinet/session/workload_json.hpp>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 namespace cubinet {
@@ -32,15 +34,31 @@ Result<std::unique_ptr<FileLock>> lock_workload(FileSystem& files, const std::st
 
 struct Recorded {
   Workload all;                    // the union
-  std::vector<std::string> whole;  // the names of the files of which nothing was left out
+  std::vector<std::string> whole;  // the names of the files that have nothing more to recover
 };
 
-// Reads the recordings in a folder. The last line of a recording may be torn.
+// Returns whether nothing but a line at the end, which a killed process did not finish, keeps the
+// recording from being read whole. Nothing can be recovered from such a line.
+bool ends_torn(FileSystem& files, const std::string& path) {
+  const auto bytes = files.read_range(path, 0, kMaximumWorkloadBytes + 1);
+  if (!bytes || bytes->size() > kMaximumWorkloadBytes) return false;
+  const std::string_view text = as_text(*bytes);
+  const std::size_t end = text.rfind('\n');
+  if (end == std::string_view::npos) return first_line_text(0).starts_with(text);
+  if (end + 1 == text.size()) return false;
+  const auto finished = Workload::parse(text.substr(0, end + 1));
+  return finished && finished->rejected().empty();
+}
+
+// Reads the recordings in a folder.
 Result<Recorded> read_recordings(FileSystem& files, const std::string& folder, const LogSink& sink) {
   CUBINET_TRY_ASSIGN(const Listing listing, files.list(folder));
   Recorded read;
   for (const std::string& name : listing.names) {
-    const auto recorded = Workload::read(folder + "/" + name);
+    const std::string path = folder + "/" + name;
+    const auto recorded = Workload::read(path);
+    const bool is_whole = recorded && recorded->rejected().empty();
+    if (is_whole || ends_torn(files, path)) read.whole.push_back(name);
     if (!recorded) {
       log(sink, LogLevel::warning, "a recording is left out: " + recorded.error().to_line());
       continue;
@@ -51,7 +69,6 @@ Result<Recorded> read_recordings(FileSystem& files, const std::string& folder, c
       read.all.add(entry);
     for (const auto& [id, counters] : recorded->recordings())
       read.all.add(id, counters);
-    if (recorded->rejected().empty()) read.whole.push_back(name);
   }
   return read;
 }

@@ -23,7 +23,7 @@ class Recordings {
   // merges into it for more than 5 s.
   Result<void> merge(const LogSink& log) const;
   // Removes the recordings after a last merge. Keeps those of which a file or a line was left out,
-  // and warns.
+  // and warns. A line at the end that was not finished is dropped.
   Result<void> close(const LogSink& log) const;
 
  private:

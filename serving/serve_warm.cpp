@@ -244,6 +244,7 @@ Result<int> serve_warm(const ServeWarmOptions& options) {
   supervision.helper = [&](HelperLink& link) { Helper(options, recordings).run(link); };
   supervision.start_limit = options.start_limit;
   supervision.end_limit = options.end_limit;
+  supervision.releases_streams = options.releases_streams;
   supervision.log = options.session.log;
   const int status = supervise(supervision);
   // The helper was killed, or could not write the workload.

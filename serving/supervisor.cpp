@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <optional>
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -28,15 +29,17 @@ using std::chrono::milliseconds;
 
 // The signals that end the supervisor when no command runs.
 constexpr std::array<int, 4> kEndingSignals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-// The signals that the supervisor does not take: those of its own faults and limits, and those that
-// stop and continue every process of a job.
-constexpr std::array<int, 12> kOwnSignals = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,
-                                             SIGXCPU, SIGXFSZ, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT};
+// The signals that stop every process of a job.
+constexpr std::array<int, 3> kStopSignals = {SIGTSTP, SIGTTIN, SIGTTOU};
 // A host program may take SIGCHLD in another thread, so the children are looked at this often.
 constexpr milliseconds kLongestWait{1000};
 
 bool is_ending(int signal) {
   return std::find(kEndingSignals.begin(), kEndingSignals.end(), signal) != kEndingSignals.end();
+}
+
+bool is_stop(int signal) {
+  return std::find(kStopSignals.begin(), kStopSignals.end(), signal) != kStopSignals.end();
 }
 
 bool is_ignored(int signal) {
@@ -71,14 +74,22 @@ class Descriptor {
   int number_;
 };
 
-// Blocks the signals that a supervisor takes, and restores the mask of the thread. SIGCHLD has its
-// default action meanwhile: the kernel would reap the children of a process that ignores it.
+// Replaces a stream of this process by the null device.
+void release_stream(int stream) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return;
+  ::dup2(null, stream);
+  ::close(null);
+}
+
+// Blocks all signals, which a supervisor takes, and restores the mask of the thread. A fault of the
+// supervisor itself ends it even so, because the kernel does not keep such a signal. In process 1
+// the kernel would drop unblocked signals of other processes. SIGCHLD has its default action
+// meanwhile: the kernel would reap the children of a process that ignores it.
 class BlockedSignals {
  public:
   BlockedSignals() {
     ::sigfillset(&taken_);
-    for (const int signal : kOwnSignals)
-      ::sigdelset(&taken_, signal);
     inherited_.child_ignored = is_ignored(SIGCHLD);
     ::pthread_sigmask(SIG_BLOCK, &taken_, &inherited_.mask);
     struct sigaction by_default = {};
@@ -121,6 +132,7 @@ class Supervisor {
   bool wait(Clock::time_point end);
   void handle(const signalfd_siginfo& signal);
   void forward(const signalfd_siginfo& signal) const;
+  void stop(int signal) const;
   void reap();
   void note_end(pid_t process, int wait_status);
   void kill_helper(const char* reason);
@@ -154,9 +166,16 @@ void Supervisor::start_helper() {
   helper_ = ::fork();
   if (helper_ < 0) return warn(std::string("the helper is not started: ") + std::strerror(errno));
   if (helper_ > 0) return;
-  // The signals stay blocked: those of the terminal are for the command.
+  // The signals stay blocked: those of the terminal are for the command. The helper may be stopped.
+  sigset_t stops;
+  ::sigemptyset(&stops);
+  for (const int signal : kStopSignals)
+    ::sigaddset(&stops, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
   link_.reset();
   reset_handlers();
+  // The reader of the command's output waits for the end of the command alone.
+  release_stream(STDOUT_FILENO);
   HelperLink link(theirs.number());
   int status = 0;
   try {
@@ -181,19 +200,37 @@ bool Supervisor::wait(Clock::time_point end) {
 void Supervisor::handle(const signalfd_siginfo& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD) return;  // the caller reaps after every wait
-  if (command_ > 0 && !status_) return forward(signal);
-  if (is_ending(number)) ended_by_ = number;
+  if (command_ > 0 && !status_)
+    forward(signal);
+  else if (is_ending(number))
+    ended_by_ = number;
+  if (is_stop(number)) stop(number);
+}
+
+// Stops this process as the signal would have done, until it is continued. The kernel does not stop
+// process 1.
+void Supervisor::stop(int signal) const {
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, signal);
+  ::raise(signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &one, nullptr);
 }
 
 void Supervisor::forward(const signalfd_siginfo& signal) const {
   const int number = static_cast<int>(signal.ssi_signo);
   const auto sender = static_cast<pid_t>(signal.ssi_pid);
-  // A hang-up of the terminal is sent to the leader of its session alone.
+  // A hang-up of the terminal is sent to the leader of its session alone, and a timer that was set
+  // before this program was started belongs to the command.
   const bool is_hang_up = number == SIGHUP && ::getsid(0) == ::getpid();
-  // The kernel's signals go to the whole group of the terminal or concern this process. A signal of
-  // the command to its group has reached the command.
-  if (signal.ssi_code > 0 && !is_hang_up) return;
-  if (signal.ssi_code <= 0 && (sender == command_ || sender == ::getpid())) return;
+  const bool is_timer = number == SIGALRM;
+  // The kernel's other signals go to the whole group of the terminal or concern this process.
+  if (signal.ssi_code > 0 && !is_hang_up && !is_timer) return;
+  // A signal of the command to its group has reached the command. One that ends its parent may have
+  // been sent to this process alone.
+  const bool is_own = sender == ::getpid() || (sender == command_ && !is_ending(number));
+  if (signal.ssi_code <= 0 && is_own) return;
   if (signal.ssi_code == SI_QUEUE) {
     sigval value = {};
     value.sival_ptr = reinterpret_cast<void*>(static_cast<std::uintptr_t>(signal.ssi_ptr));
@@ -236,8 +273,8 @@ void Supervisor::kill_helper(const char* reason) {
   warn(reason);
 }
 
-// Waits until the helper lets the command start. Takes only the signals that prevent the start, so
-// that the others are passed on to the command.
+// Waits until the helper lets the command start. Takes only the signals that prevent the start or
+// stop the job, so that the others are passed on to the command.
 void Supervisor::await_helper() {
   sigset_t ending;
   ::sigemptyset(&ending);
@@ -245,6 +282,8 @@ void Supervisor::await_helper() {
   for (const int signal : kEndingSignals) {
     if (!is_ignored(signal)) ::sigaddset(&ending, signal);
   }
+  for (const int signal : kStopSignals)
+    ::sigaddset(&ending, signal);
   signal_queue_.reset(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
   const auto limit = Clock::now() + supervision_.start_limit;
   while (helper_ > 0 && ended_by_ == 0) {
@@ -263,7 +302,13 @@ void Supervisor::await_helper() {
 void Supervisor::start_command() {
   signal_queue_.reset(::signalfd(-1, &signals_.taken(), SFD_CLOEXEC | SFD_NONBLOCK));
   command_ = start_process(supervision_.command, supervision_.environment, signals_.inherited());
-  if (command_ > 0) return;
+  if (command_ > 0) {
+    if (supervision_.releases_streams) {
+      release_stream(STDIN_FILENO);
+      release_stream(STDOUT_FILENO);
+    }
+    return;
+  }
   const int number = errno;
   status_ = number == ENOENT || number == ENOTDIR ? 127 : 126;
   report(LogLevel::error, "cannot run '" + printable(supervision_.command.front(), kQuotedBytes) +

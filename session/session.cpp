@@ -21,7 +21,10 @@ Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
   auto home = opened.home;
   auto recorder = std::make_shared<WorkloadRecorder>(options.log, options.record_folder);
-  auto journal = std::make_shared<JournalWriter>(home, opened.stores, opened.caches, options.log);
+  auto journal = std::make_shared<JournalWriter>(
+      home, opened.stores, opened.caches, options.log,
+      JournalSources{options.template_files, options.compile_options.include_directories,
+                     options.compile_options.library_directories});
   SessionOptions observed = options;
   observed.observer = [recorder, journal, observer = options.observer](const KernelEvent& event) {
     recorder->note(event);
@@ -78,15 +81,26 @@ Result<BoundAttention> Session::bind_attention(const AttentionProblem& problem,
     auto next = bind(other, chosen);
     return next ? std::move(next) : std::move(bound);
   };
-  CUBINET_TRY_ASSIGN(const PlannerCache::Found known, planners_->find(facts, properties.name));
-  if (!options.may_load) return bind_loaded(*known.planner, options);
+  // Wrong problems are no refusals.
+  const auto refuse = [&](const Error& error) {
+    if (options.may_load && error.code != ErrorCode::invalid_argument)
+      runtime_->count_refusal(WorkloadEntry{WorkloadAttention{problem}}.to_string(), properties.ordinal,
+                              error);
+    return error;
+  };
+  const auto known = planners_->find(facts, properties.name);
+  if (!known) return refuse(known.error());
+  if (!options.may_load) return bind_loaded(*known->planner, options);
   if (runtime_->frozen()) {
-    auto bound = bind_loaded(*known.planner, options);
+    auto bound = bind_loaded(*known->planner, options);
+    if (bound) return bound;
+    const auto best = known->planner->plan(problem, options);
+    if (!best) return refuse(best.error());
     // The Runtime refuses the best kernel, and counts it.
-    return bound ? std::move(bound) : bind(*known.planner, options);
+    return BoundAttention::bind(*runtime_, *best, properties.ordinal);
   }
-  auto bound = bind(*known.planner, options);
-  if (bound || known.fresh) return bound;
+  auto bound = bind(*known->planner, options);
+  if (bound || known->fresh) return bound;
   // The plan may name a build that another process has removed.
   planners_->forget();
   CUBINET_TRY_ASSIGN(const PlannerCache::Found fresh, planners_->find(facts, properties.name));

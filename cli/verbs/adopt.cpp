@@ -87,12 +87,14 @@ Result<ExitStatus> materialize(const Context& context, const MaterializeOptions&
                                      printable(request.folder), plural(report.written.size(), "entry"),
                                      request.device.to_string(), report.present.size(),
                                      report.left_out.size()));
-  context.console().document({{"folder", request.folder},
-                              {"tool", request.tool},
-                              {"device", request.device.to_string()},
-                              {"written", report.written},
-                              {"present", report.present.size()},
-                              {"left_out", std::move(left_out)}});
+  const nlohmann::json document = {{"folder", request.folder},
+                                   {"tool", request.tool},
+                                   {"device", request.device.to_string()},
+                                   {"written", report.written},
+                                   {"present", report.present.size()},
+                                   {"left_out", std::move(left_out)}};
+  if (report.error) return context.fail_with(*report.error, document);
+  context.console().document(document);
   return report.written.empty() && report.present.empty() ? ExitStatus::negative : ExitStatus::done;
 }
 

@@ -3,11 +3,11 @@
 #include "bench_cases.hpp"
 #include "interrupt.hpp"
 #include "option_lines.hpp"
-#include "output_file.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/session/benchmark.hpp>
+#include <cubinet/session/output_file.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -2,11 +2,11 @@
 #include "arguments.hpp"
 #include "bundle_arguments.hpp"
 #include "device_filter.hpp"
-#include "output_file.hpp"
 #include "record_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/output_file.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

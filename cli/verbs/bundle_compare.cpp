@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "output_file.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/file_system.hpp>
@@ -9,6 +8,7 @@
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/session/bundle_comparison.hpp>
 #include <cubinet/session/code_comparison.hpp>
+#include <cubinet/session/output_file.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

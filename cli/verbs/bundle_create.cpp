@@ -3,11 +3,11 @@
 #include "bundle_arguments.hpp"
 #include "describe.hpp"
 #include "device_filter.hpp"
-#include "output_file.hpp"
 #include "record_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/output_file.hpp>
 #include <cubinet/spec/image_check.hpp>
 
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "output_file.hpp"
 #include "record_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/output_file.hpp>
 #include <cubinet/spec/image_check.hpp>
 
 #include <fmt/format.h>

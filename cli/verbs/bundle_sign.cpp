@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
-#include "password.hpp"
+#include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/password.hpp>
 #include <cubinet/trust/signature.hpp>
 #include <cubinet/trust/verification.hpp>
 

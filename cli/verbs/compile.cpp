@@ -3,13 +3,13 @@
 #include "describe.hpp"
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
-#include "output_file.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/session/compilation.hpp>
+#include <cubinet/session/output_file.hpp>
 #include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>

@@ -37,12 +37,18 @@ std::string fix_of(const Context& context, const ExplainOptions& options,
          context.given_places();
 }
 
-// Returns the command that makes a kernel of the journal. Sources are no arguments of a command.
-std::string fix_of(const Context& context, const JournalEntry& entry) {
+// Returns the command that makes a kernel of the journal. Sources, and templates that a program has
+// in memory, are no arguments of a command.
+std::string fix_of(const Context& context, const TemplateCatalog& builtin, const JournalEntry& entry) {
   const auto target = SmTarget::parse(entry.target);
   const bool is_template = entry.spec && entry.spec->maker == KernelMaker::kernel_template;
   if (!is_template || !target) return entry.remedy();
-  return compile_command(*entry.spec, *target) + context.given_places();
+  if (entry.sources.template_files.empty() && !builtin.find(entry.spec->name)) return entry.remedy();
+  TemplateSources files;
+  files.template_files = entry.sources.template_files;
+  files.include_directories = entry.sources.include_directories;
+  files.library_directories = entry.sources.library_directories;
+  return compile_command(*entry.spec, *target) + files.to_arguments() + context.given_places();
 }
 
 Result<ExitStatus> explain_journal(const Context& context, const ExplainOptions& options) {
@@ -57,8 +63,9 @@ Result<ExitStatus> explain_journal(const Context& context, const ExplainOptions&
   if (home != nullptr) {
     CUBINET_TRY_ASSIGN(report, read_journal(*home, {options.since, options.subject}));
   }
+  CUBINET_TRY_ASSIGN(const TemplateCatalog builtin, TemplateCatalog::builtin());
   for (const JournalEntry& entry : report.entries)
-    context.console().text(to_text(entry) + "\n  to have it: " + printable(fix_of(context, entry)));
+    context.console().text(to_text(entry) + "\n  to have it: " + printable(fix_of(context, builtin, entry)));
   if (report.entries.empty()) context.console().text("nothing was compiled for a request");
   if (report.damaged + report.newer > 0) {
     context.console().message(LogLevel::warning,
@@ -141,13 +148,22 @@ void add_explain(CLI::App& root, Action& chosen) {
   add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0");
   CLI::Option* since = add_text(
       *verb, "--since", options->since, "TIME",
-      "List what processes compiled for requests since then, and why: 3h, 7d or 2026-11-27T03:00 (UTC)");
+      "List what processes compiled for requests since then, and why: 3h, 7d or 2026-11-27T03:00 (UTC); "
+      "without the other options of the verb");
   add_places(*verb, options->places);
   add_cache(*verb, options->places);
   add_target_options(*verb, options->targets);
-  for (CLI::Option* option : verb->get_options()) {
-    if (option != since && option != verb->get_help_ptr() && option->nonpositional()) since->excludes(option);
+  // CLI11's own exclusions are listed in the help, in the order of their addresses.
+  std::vector<const CLI::Option*> others;
+  for (const CLI::Option* option : verb->get_options()) {
+    if (option != since && option != verb->get_help_ptr() && option->nonpositional())
+      others.push_back(option);
   }
+  verb->parse_complete_callback([since, others] {
+    for (const CLI::Option* other : others)
+      if (since->count() > 0 && other->count() > 0)
+        throw CLI::ExcludesError(since->get_name(), other->get_name());
+  });
   verb->footer(
       R"(Needs no GPU and compiles nothing. Status 1 when no build may be used and none could be made, and
 when a part of the journal cannot be read.

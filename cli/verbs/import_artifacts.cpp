@@ -3,7 +3,6 @@
 #include "artifact_run.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
-#include "output_file.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/artifacts/artifact_folder.hpp>
@@ -11,6 +10,7 @@
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
+#include <cubinet/session/output_file.hpp>
 
 #include <fmt/format.h>
 

@@ -3,13 +3,13 @@
 #include "artifact_run.hpp"
 #include "describe.hpp"
 #include "device_filter.hpp"
-#include "output_file.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/session/mirror_bundle.hpp>
 #include <cubinet/session/mirror_folders.hpp>
+#include <cubinet/session/output_file.hpp>
 
 #include <fmt/format.h>
 

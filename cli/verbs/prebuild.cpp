@@ -5,12 +5,12 @@
 #include "device_filter.hpp"
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
-#include "output_file.hpp"
 #include "progress.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/output_file.hpp>
 #include <cubinet/session/prebuild.hpp>
 #include <cubinet/session/template_files.hpp>
 

@@ -2,12 +2,12 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "device_filter.hpp"
-#include "output_file.hpp"
 #include "record_arguments.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/output_file.hpp>
 #include <cubinet/session/pull.hpp>
 
 #include <fmt/format.h>

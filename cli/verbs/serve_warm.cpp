@@ -5,6 +5,8 @@
 
 #include <cubinet/serving/serve_warm.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace cubinet::cli {
 namespace {
 
@@ -15,14 +17,26 @@ struct ServeWarmArguments {
   std::string workload;
 };
 
+// Returns the options of the session. Without a password that cannot be read, the command starts
+// colder.
+Result<SessionOptions> session_options(const Context& context, Places places) {
+  auto options = context.session_options(places);
+  if (options || places.server.user.empty() || places.server.password_file.empty()) return options;
+  context.console().message(LogLevel::warning, "servers get no password: " + options.error().to_line());
+  places.server.user.clear();
+  places.server.password_file.clear();
+  return context.session_options(places);
+}
+
 Result<ExitStatus> serve(const Context& context, const ServeWarmArguments& arguments) {
   if (context.command().empty())
     return context.fail(Error{ErrorCode::invalid_argument, "serve-warm needs a command to run",
                               "name it after all options: cubinet serve-warm [OPTION]... -- COMMAND..."});
   ServeWarmOptions options;
-  CUBINET_TRY_ASSIGN(options.session, context.session_options(arguments.places));
+  CUBINET_TRY_ASSIGN(options.session, session_options(context, arguments.places));
   options.environment = context.environment();
   options.command = context.command();
+  options.releases_streams = context.console().owns_stdout();
   options.workload = arguments.workload;
   for (const std::string& cache : arguments.caches) {
     CUBINET_TRY_ASSIGN(options.caches.emplace_back(), ToolCache::parse(cache));
@@ -33,7 +47,8 @@ Result<ExitStatus> serve(const Context& context, const ServeWarmArguments& argum
   // The report goes to stderr, because stdout is the command's.
   options.report = [&console = context.console()](const ServeWarmReport& report) {
     if (!console.json()) return console.note("cubinet: " + to_text(report));
-    if (report.ended) console.note(to_json(report));
+    if (report.ended)
+      console.note_document("serve_warm", to_text(report), nlohmann::json::parse(to_json(report)));
   };
   CUBINET_TRY_ASSIGN(const int status, serve_warm(options));
   return static_cast<ExitStatus>(status);

@@ -3,12 +3,12 @@
 #include "bench_cases.hpp"
 #include "interrupt.hpp"
 #include "option_lines.hpp"
-#include "output_file.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/session/attention_json.hpp>
+#include <cubinet/session/output_file.hpp>
 #include <cubinet/session/tune.hpp>
 
 #include <fmt/format.h>
@@ -157,15 +157,9 @@ Result<ExitStatus> tune_problems(const Context& context, const TuneArguments& ar
   context.console().text(fmt::format("{}: {}{} in {:.1f} s", printable(result.place),
                                      result.complete() ? "" : fmt::format("{} of ", measured),
                                      plural(result.problems.size(), "problem"), result.seconds));
-  if (!not_kept) {
-    context.console().document_text(to_json(result));
-    return result.complete() ? ExitStatus::done : ExitStatus::negative;
-  }
-  if (!context.console().json()) return context.fail(*not_kept);
-  nlohmann::json document = nlohmann::json::parse(to_json(result));
-  document.update(error_document(*not_kept));
-  context.console().document(document);
-  return exit_status_of(not_kept->code);
+  if (not_kept) return context.fail_with(*not_kept, nlohmann::json::parse(to_json(result)));
+  context.console().document_text(to_json(result));
+  return result.complete() ? ExitStatus::done : ExitStatus::negative;
 }
 
 }  // namespace

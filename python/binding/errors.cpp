@@ -40,6 +40,10 @@ void refuse(std::string_view message, std::string_view remedy) {
   raise_code(CUBINET_INVALID_ARGUMENT, message, remedy, "", 0);
 }
 
+void refuse_busy(std::string_view message, std::string_view remedy) {
+  raise_code(CUBINET_BUSY, message, remedy, "", 0);
+}
+
 Handle<cubinet_runtime> RuntimeState::open() const {
   if (!handle) refuse("the Runtime is closed", "create another Runtime");
   return handle;

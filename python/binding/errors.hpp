@@ -16,6 +16,8 @@ namespace cubinet_python {
 [[noreturn]] void raise(cubinet_error* error);
 // Raises InvalidArgument.
 [[noreturn]] void refuse(std::string_view message, std::string_view remedy);
+// Raises Busy.
+[[noreturn]] void refuse_busy(std::string_view message, std::string_view remedy);
 
 // Calls a function of the C library without the GIL: a callable that takes `cubinet_error**` and
 // returns a status. Passes the log lines of the call to `logging` and raises its error.

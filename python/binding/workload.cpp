@@ -32,8 +32,24 @@ std::string merge_workloads(const std::vector<std::string>& texts) {
   return take_text(merged);
 }
 
+// True while this thread is in prepare(). The C library cannot know that a callback belongs to a
+// preparation, because callbacks run on this thread and the preparation on another one.
+thread_local bool is_preparing = false;
+
+class Preparing {
+ public:
+  Preparing() { is_preparing = true; }
+  ~Preparing() { is_preparing = false; }
+  Preparing(const Preparing&) = delete;
+  Preparing& operator=(const Preparing&) = delete;
+};
+
 std::string prepare(const PyRuntime& self, const std::string& workload, std::int32_t device,
                     std::uint32_t jobs, std::uint64_t memory, nb::object progress) {
+  if (is_preparing)
+    refuse_busy("a callback of a running preparation cannot prepare a workload",
+                "call it after the running one has returned, or on another thread");
+  const Preparing preparing;
   const Handle<cubinet_runtime> runtime = self.state->open();
   cubinet_prepare_options options = CUBINET_PREPARE_OPTIONS_INIT;
   options.workload = to_c(workload);

@@ -206,7 +206,7 @@ class Runtime:
         Returns the report, with "loaded", "compiled" and "seconds". Raises an Error if an entry is not
         loaded or a line is not understood. The rest is prepared, and the error's `detail` is the report
         with the reasons. After an exception of `progress`, or Ctrl-C, running work finishes, and the
-        same call continues.
+        same call continues. Raises Busy if `progress` calls it.
         """
         call = None if progress is None else lambda *facts: progress(Progress(*facts))
         written = _core.prepare(self._handle, workload.text, device, jobs, memory, call)

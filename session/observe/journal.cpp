@@ -20,6 +20,12 @@ nlohmann::json stores_json(const std::vector<JournalStore>& stores) {
   return described;
 }
 
+nlohmann::json sources_json(const JournalSources& sources) {
+  return {{"template_files", sources.template_files},
+          {"include_directories", sources.include_directories},
+          {"library_directories", sources.library_directories}};
+}
+
 nlohmann::json entry_json(const JournalEntry& entry) {
   return {{"process", entry.process},
           {"pid", entry.pid},
@@ -77,6 +83,7 @@ std::string journal_text(const JournalEntry& entry) {
   const std::string without_spec = compact(object);
   if (!entry.spec) return without_spec;
   object["spec"] = spec_json(*entry.spec);
+  if (!entry.sources.template_files.empty()) object["sources"] = sources_json(entry.sources);
   std::string whole = compact(object);
   return whole.size() <= HomeJournal::kMaximumLineBytes ? whole : without_spec;
 }
@@ -104,6 +111,9 @@ Result<JournalEntry> parse_journal_text(std::string_view text) {
   if (const JsonValue* value = object.find("spec")) {
     if (auto spec = spec_of(*value, "the kernel")) entry.spec = *std::move(spec);
   }
+  if (const JsonValue* value = object.find("sources"); value != nullptr && value->is_object())
+    entry.sources = {texts_of(*value, "template_files"), texts_of(*value, "include_directories"),
+                     texts_of(*value, "library_directories")};
   return entry;
 }
 
@@ -146,7 +156,8 @@ std::string to_text(const JournalEntry& entry) {
   if (!entry.caller.empty()) text += ", for " + entry.caller;
   for (const JournalStore& store : entry.stores) {
     const std::string name = store.place.empty() ? store.kind : store.kind + " " + store.place;
-    text += fmt::format("\n  {}: {}", name, store.verdicts.empty() ? "no build" : join(store.verdicts, "; "));
+    text += fmt::format("\n  {}: {}", name,
+                        store.verdicts.empty() ? "no intact build" : join(store.verdicts, "; "));
   }
   for (const std::string& near : entry.nearest)
     text += "\n  near: " + near;
@@ -161,6 +172,7 @@ std::string to_json(const JournalReport& report) {
     described["time"] = to_text(entry.time);
     described["parameters"] = nullptr;
     if (entry.spec) described.update(describe(*entry.spec));
+    described["sources"] = sources_json(entry.sources);
     described["remedy"] = entry.remedy();
     document["entries"].push_back(std::move(described));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/absolute_path.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/journal.hpp>
+#include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/session/journal_writer.hpp>
 
 #include <fmt/format.h>
@@ -20,6 +22,24 @@ std::string shown(std::string_view text) {
   return printable(text, kShownBytes);
 }
 
+// Returns absolute paths. A path that has no absolute form or cannot be printed is left out, and
+// the command that needs it then reports what is missing.
+std::vector<std::string> absolute_paths(const std::vector<std::string>& paths) {
+  std::vector<std::string> absolute;
+  for (const std::string& path : paths) {
+    const auto whole = absolute_path(path);
+    if (whole && printable(whole->string()) == whole->string()) absolute.push_back(whole->string());
+  }
+  return absolute;
+}
+
+// Returns whether the kernel is of a template that a program has named.
+bool has_own_template(const KernelSpec& spec) {
+  if (spec.maker != KernelMaker::kernel_template) return false;
+  const auto builtin = TemplateCatalog::builtin();
+  return builtin && !builtin->find(spec.name);
+}
+
 std::string host_name() {
   std::array<char, 256> name = {};
   if (::gethostname(name.data(), name.size() - 1) != 0) return {};
@@ -29,8 +49,13 @@ std::string host_name() {
 }  // namespace
 
 JournalWriter::JournalWriter(std::shared_ptr<Home> home, const std::vector<std::shared_ptr<Store>>& stores,
-                             const std::vector<std::shared_ptr<BuildCache>>& caches, LogSink log)
-    : process_(shown(program_invocation_short_name)), host_(shown(host_name())), log_(std::move(log)) {
+                             const std::vector<std::shared_ptr<BuildCache>>& caches, LogSink log,
+                             const JournalSources& sources)
+    : sources_{absolute_paths(sources.template_files), absolute_paths(sources.include_directories),
+               absolute_paths(sources.library_directories)},
+      process_(shown(program_invocation_short_name)),
+      host_(shown(host_name())),
+      log_(std::move(log)) {
   if (home != nullptr && home->description().writable) home_ = std::move(home);
   searched_.push_back({.kind = "memory", .place = ""});
   for (const auto& store : stores)
@@ -48,6 +73,7 @@ JournalEntry JournalWriter::entry_of(const KernelEvent& event) const {
   entry.caller = shown(event.caller);
   entry.kernel = shown(event.spec.to_string());
   entry.spec = event.spec;
+  if (has_own_template(event.spec)) entry.sources = sources_;
   entry.key = event.key.to_string();
   if (event.target) entry.target = event.target->to_string();
   entry.device = event.device;

@@ -54,7 +54,7 @@ TEST_CASE("no symbolic link within a folder is followed, and nothing but a regul
   CHECK(folder.read("file", 9).error().code == ErrorCode::io);
   CHECK(folder.read("pipe", 9).error().code == ErrorCode::invalid_argument);
   CHECK_FALSE(folder.write("file", as_bytes("x")));
-  folder.remove_folder("folder");
+  folder.remove("folder");
   CHECK(read_file(temp / "outside" / "secret") == "s");
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("what is moved takes the place of an empty folder alone") {
   CHECK(ok(folder.move_file("one", folder, "there")));
   CHECK_FALSE(ok(folder.move_file("two", folder, "there")));
   CHECK(read_file(temp / "there") == "1");
-  folder.remove_folder("to");
+  folder.remove("to");
   CHECK_FALSE(fs::exists(temp / "to"));
 }
 

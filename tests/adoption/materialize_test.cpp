@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_entries.hpp"
 #include "recorded_cache.hpp"
+#include "support/file_size_limit.hpp"
 #include "support/sampled.hpp"
 
 #include <cubinet/base/sha256.hpp>
@@ -171,6 +172,41 @@ TEST_CASE("what a writer that was killed left goes after an hour") {
   CHECK_FALSE(fs::exists(adopted.out / ".cubinet.1.0.tmp"));
   CHECK(fs::exists(adopted.out / ".cubinet.2.0.tmp"));
   CHECK(fs::exists(adopted.out / "mine" / "f"));
+}
+
+TEST_CASE("a full disk ends the writing, and the report has what was written before and what exists") {
+  const Adopted adopted;
+  const std::string last = "Z" + std::string(test::kTritonHopper).substr(1);
+  const std::string first = "A" + last.substr(1);
+  ok(adopted.home->publish(forged(first, {test::cache_file("x.so", "ELF")}, true)));
+  ok(adopted.home->publish(forged(last, {test::cache_file("x.so", "ELF")}, true)));
+  const auto put = [&] { return adopted.put("triton", "3.9.0", kHopper, true); };
+  MaterializeReport report;
+  {
+    const test::FileSizeLimit limit(1024);  // less than the recorded entry has
+    report = put();
+  }
+  REQUIRE(report.error);
+  CHECK(report.error->code == ErrorCode::io);
+  CHECK_FALSE(fs::exists(adopted.out / test::kTritonHopper));
+  // The store lists in the order of its keys. Whatever came before the failure is written.
+  for (const std::string& entry : report.written)
+    CHECK(fs::exists(adopted.out / entry));
+  CHECK(report.written.size() + report.left_out.size() == 4);
+  CHECK_FALSE(put().error);
+  {
+    const test::FileSizeLimit limit(0);
+    report = put();
+  }
+  CHECK_FALSE(report.error);
+  CHECK(report.present.size() == 3);
+  fs::remove_all(adopted.out / first);
+  {
+    const test::FileSizeLimit limit(0);
+    report = put();
+  }
+  CHECK(report.error);
+  CHECK(report.present.size() == 2);
 }
 
 TEST_CASE("a link that lies where an entry should is not followed") {

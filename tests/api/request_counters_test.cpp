@@ -9,7 +9,6 @@ TEST_CASE("a request is counted by its source, and in the phases that it had") {
   RequestCounters counters;
   KernelEvent event;
   event.device = 0;
-  event.bytes = 100;
   event.source = KernelSource::compiled;
   event.total_seconds = 2;
   event.compile_seconds = 1.5;
@@ -22,7 +21,6 @@ TEST_CASE("a request is counted by its source, and in the phases that it had") {
   const Runtime::Counters read = counters.read();
   CHECK(read.compiled == 1);
   CHECK(read.bundle_hits == 1);
-  CHECK(read.bytes_loaded == 100);
   CHECK(read.request_seconds.count() == 2);
   CHECK(read.request_seconds.seconds == doctest::Approx(4.0));
   CHECK(read.compile_seconds.count() == 1);

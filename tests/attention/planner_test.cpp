@@ -42,6 +42,18 @@ TEST_CASE("without a compiler a plan that needs one gives way to a plan over bui
   CHECK_FALSE(ok(nothing.plan(kProblem)).exists());  // the best plan tells what is missing
 }
 
+TEST_CASE("without a compiler a plan has one kernel where the one that combines does not exist") {
+  const DeviceFacts device = ok(DeviceFacts::named("sm_90"));
+  const AttentionProblem split{.batch = 1, .kv_len = 2048, .heads_q = 64, .heads_kv = 8};
+  const AttentionPlan best = ok(ok(AttentionPlanner::over({}, device)).plan(split));
+  REQUIRE(best.steps.size() == 2);
+  // A plan of one kernel is so much slower that a planner with a compiler takes two.
+  REQUIRE(ok(ok(AttentionPlanner::over(rows_with(best), device)).plan(split)).steps.size() == 2);
+  const AttentionPlan plan = ok(ok(AttentionPlanner::over(rows_with(best), device, {}, false)).plan(split));
+  CHECK(plan.exists());
+  CHECK(plan.steps.size() == 1);
+}
+
 TEST_CASE("a request has the rows, the device and whether kernels can be compiled") {
   const DeviceFacts device = ok(DeviceFacts::named("sm_80"));
   const AttentionPlanner planner = ok(AttentionPlanner::over({}, device, "NVIDIA A100", false));

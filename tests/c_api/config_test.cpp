@@ -143,6 +143,27 @@ TEST_CASE("a receiver of log lines is called and dropped once, when nothing uses
   CHECK(received.lines == std::vector<std::string>{"a line"});
 }
 
+TEST_CASE("log lines name the functions and options of the header") {
+  std::vector<std::string> lines;
+  cubinet_log_callback callback = CUBINET_LOG_CALLBACK_INIT;
+  callback.user = &lines;
+  callback.call = [](void* user, std::int32_t, cubinet_string message) {
+    static_cast<std::vector<std::string>*>(user)->push_back(text(message));
+  };
+  for (const bool has_record : {false, true}) {
+    if (has_record)
+      callback.record = [](void* user, std::int32_t, cubinet_string message, cubinet_string) {
+        static_cast<std::vector<std::string>*>(user)->push_back(text(message));
+      };
+    const CConfig config = make_config();
+    REQUIRE(cubinet_config_set_log(config.get(), &callback, nullptr) == CUBINET_OK);
+    log(config->options.log, LogLevel::warning,
+        "beyond `RuntimeOptions::module_limit`; call `Runtime::trim()` before `Runtime::freeze()`");
+  }
+  const std::string expected = "beyond `module_limit`; call `cubinet_runtime_trim` before `cubinet_runtime_freeze`";
+  CHECK(lines == std::vector<std::string>{expected, expected});
+}
+
 TEST_CASE("a receiver without a function is refused and not dropped") {
   const CConfig config = make_config();
   int drops = 0;

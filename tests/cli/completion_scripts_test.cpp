@@ -79,8 +79,8 @@ TEST_CASE("Zsh has a function for each verb, and descriptions are quoted") {
 
 TEST_CASE("Fish has a line for each option and verb, with the words before it") {
   const std::string script = cli::fish_completion(example());
-  CHECK(contains(script, "complete -c cubinet -s v -l verbose -d 'Say more'\n"));
-  CHECK(contains(script, "complete -c cubinet -l home -r -F -d 'The home'\n"));
+  CHECK(contains(script, "complete -c cubinet -n __cubinet_options -s v -l verbose -d 'Say more'\n"));
+  CHECK(contains(script, "complete -c cubinet -n __cubinet_options -l home -r -F -d 'The home'\n"));
   CHECK(contains(script, "complete -c cubinet -n '__cubinet_verb \"\"' -f -x -a 'bundle' -d 'It\\'s for "));
   CHECK(contains(script, "-n '__cubinet_verb \" bundle\"' -f -x -a 'list'"));
   CHECK(contains(script, "-n '__cubinet_verb \" bundle list\"' -l kind -x -a 'plain ship' -d 'The kind'\n"));

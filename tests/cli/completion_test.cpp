@@ -123,6 +123,10 @@ TEST_CASE("Bash completes the verbs after help, templates, and the known values 
   CHECK(offered("cubinet select attention --dtype-kv").contains("e4m3"));
   CHECK(offered("cubinet tune --backend").empty());
   CHECK(offered("cubinet run decode --backend").contains("published"));
+  // Behind two dashes the command of serve-warm is completed, without the options of the tool.
+  CHECK(offered("cubinet serve-warm --home x --").contains("bash"));
+  CHECK(offered("cubinet serve-warm -- bash").empty());
+  CHECK_FALSE(offered("cubinet registry show --").contains("bash"));
 }
 
 TEST_CASE("a name is an option with a value in all verbs or in none, as completions assume") {
@@ -165,6 +169,9 @@ TEST_CASE("zsh and fish accept their scripts, and fish completes with its own") 
     CHECK(completed("cubinet --home bundle compile --emit ").starts_with("cubin\t"));
     CHECK(completed("cubinet pull --out").starts_with("--output\t"));
     CHECK(completed("cubinet key --out").empty());
+    CHECK(contains(completed("cubinet serve-warm --home x -- bas"), "bash"));
+    CHECK_FALSE(contains(completed("cubinet serve-warm -- bash --"), "--site-home"));
+    CHECK(contains(completed("cubinet serve-warm --"), "--site-home"));
   }
   CHECK(run_tool({"completion", "csh"}).status == 2);
 }

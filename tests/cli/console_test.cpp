@@ -144,6 +144,17 @@ TEST_CASE("messages are lines of JSON if an option or a variable says so") {
   CHECK(fields(sandbox.run({"templates", "nothing"}, setting))["level"] == "error");
   CHECK(contains(sandbox.run({"templates", "nothing", "--log-format", "text"}, setting).err,
                  "cubinet: error: "));
+  // Errors of a line that cannot be parsed, too.
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"no-such-verb"}, {"templates", "--no-such-option"}, {"serve-warm"}}) {
+    CHECK(fields(sandbox.run(line, setting))["code"] == "invalid_argument");
+    for (const auto& option : {std::vector<std::string>{"--log-format", "json"}, {"--log-format=json"}}) {
+      std::vector<std::string> words = option;
+      words.insert(words.end(), line.begin(), line.end());
+      CHECK(fields(sandbox.run(words))["code"] == "invalid_argument");
+    }
+  }
+  CHECK(contains(sandbox.run({"no-such-verb", "--log-format", "text"}, setting).err, "cubinet: error: "));
   setting.environment = {{"CUBINET_LOG_FORMAT", "xml"}};
   const ToolResult wrong = sandbox.run({"templates"}, setting);
   CHECK(wrong.status == 2);

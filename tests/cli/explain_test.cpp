@@ -383,6 +383,11 @@ TEST_CASE("what was compiled for requests is listed with what the stores had and
     entry.stores = {{.kind = "memory"}, {"bundle", "/b.bundle", {"sm_80: does not run on 9.0"}}};
     entry.nearest = {"fedcba9876543210 for sm_90a: hidden_size 128 instead of 64"};
     REQUIRE((*home)->journal().add(journal_text(entry)));
+    entry.spec = KernelSpec{"mine", {}}.set("size", 1);
+    entry.kernel = "mine(size=1)";
+    REQUIRE((*home)->journal().add(journal_text(entry)));
+    entry.sources = {{"/srv/my kernels"}, {"/srv/include"}, {}};
+    REQUIRE((*home)->journal().add(journal_text(entry)));
     entry.spec.reset();
     entry.kernel = "\x1b[31m";
     REQUIRE((*home)->journal().add(journal_text(entry)));
@@ -391,9 +396,14 @@ TEST_CASE("what was compiled for requests is listed with what the stores had and
   const ToolResult listed = sandbox.run({"explain", "--since", "1h"});
   CHECK(listed.status == 1);
   CHECK(contains(listed.out, "python3 7 on pod-1: rms_norm(hidden_size=64) for sm_90a (device 0, 9.0)"));
-  CHECK(contains(listed.out, "  memory: no build\n  bundle /b.bundle: sm_80: does not run on 9.0\n"));
+  CHECK(contains(listed.out, "  memory: no intact build\n  bundle /b.bundle: sm_80: does not run on 9.0\n"));
   CHECK(contains(listed.out, "to have it: cubinet compile rms_norm -p hidden_size=64 --target sm_90a"));
   CHECK(contains(listed.out, "to have it: prebuild it for sm_90a (`cubinet prebuild`)"));
+  // Without its file the command for a template of one's own would fail.
+  CHECK(contains(listed.out,
+                 "to have it: cubinet compile mine -p size=1 --target sm_90a --template-file "
+                 "'/srv/my kernels' -I /srv/include"));
+  CHECK_FALSE(contains(listed.out, "compile mine -p size=1 --target sm_90a\n"));
   CHECK_FALSE(contains(listed.out, "\x1b"));
   CHECK(contains(listed.err, "1 line of the journal cannot be read, 0 lines of a newer cubinet"));
   const auto json = sandbox.run({"explain", "rms_norm", "--since", "1h", "--json"}).json();

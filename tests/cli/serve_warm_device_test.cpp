@@ -27,11 +27,10 @@ struct Machine {
     if (setting.environment.empty()) skip("needs the stub driver");
     REQUIRE(sandbox.run({"adopt", (fs::path(CUBINET_RECORDED) / "triton-3.9.0").string()}).status == 0);
     for (const auto& variable : {std::pair("CUBINET_STUB_DEVICES", std::string(devices)),
+                                 std::pair("CUBINET_STUB_CAPABILITY", capability),
                                  std::pair("TORCHINDUCTOR_CACHE_DIR", sandbox.path("torch")),
                                  std::pair("HOME", sandbox.path("user"))})
       setting.environment.emplace_back(variable);
-    // Without a device there is none to have it.
-    if (!capability.empty()) setting.environment.emplace_back("CUBINET_STUB_CAPABILITY", capability);
   }
   ToolResult run(const std::string& script) const {
     return run_tool({"serve-warm", "--home", sandbox.home().string(), "--", "/bin/sh", "-c", script},
@@ -57,7 +56,7 @@ TEST_CASE("a machine with another device gets nothing of this one") {
 }
 
 TEST_CASE("a machine without a device starts the command cold") {
-  const Machine machine("0", "");
+  const Machine machine("0");
   const ToolResult result = machine.run("exit 7");
   CHECK(result.status == 7);
   CHECK(contains(result.err, "the device is not known"));

@@ -148,6 +148,18 @@ TEST_CASE("with json the report is one line on stderr, because the command has s
   CHECK(report["tools"]["triton"]["adopted"] == 0);
 }
 
+TEST_CASE("with json in a log of json the report is a record with the counts as values") {
+  const Server server;
+  const ToolResult result =
+      server.run("true", {"--json", "--log-format", "json", "--bundle", server.make_bundle()});
+  const auto report = nlohmann::json::parse(result.err);
+  CHECK(report["event"] == "serve_warm");
+  CHECK(report["level"] == "info");
+  CHECK(report["message"] == "0 new entries adopted");
+  CHECK(report["devices"] == nlohmann::json::array({"9.0"}));
+  CHECK(report["tools"]["triton"]["put"] == 1);
+}
+
 TEST_CASE("a torn or damaged bundle starts the command cold, or with what is intact") {
   const Server server;
   const std::string bundle = server.make_bundle();
@@ -246,6 +258,12 @@ TEST_CASE("as process 1 it reaps orphans, forwards signals and returns the statu
           "0.01; done; "
           "while grep -qs '^State:.Z' /proc/[0-9]*/status; do sleep 0.01; done; exit 8");
   CHECK(reaped.status == 8);
+  // The kernel drops signals of processes that process 1 neither handles nor blocks.
+  for (const char* signal : {"SEGV", "BUS", "XCPU", "TSTP", "TTIN", "ALRM", "TERM"}) {
+    const std::string name = signal;
+    CHECK(run("trap 'exit 42' " + name + "; sh -c 'kill -" + name + " 1'; while :; do sleep 0.01; done")
+              .status == 42);
+  }
   CHECK(run("trap 'exit 42' TERM; kill -TERM 1; kill -TERM $$; while :; do sleep 0.01; done").status == 42);
 }
 
@@ -270,6 +288,23 @@ TEST_CASE("wrong usage is status 2 and runs nothing") {
     CHECK_FALSE(server.has("ran"));
   }
   CHECK(server.run("touch ran", {"--device", "1.0"}).status == 2);
+  CHECK_FALSE(server.has("ran"));
+}
+
+TEST_CASE("without the file of a password the command starts, and finds what is not on a server") {
+  const Server server;
+  server.sandbox.write("empty", "");
+  const std::string bundle = server.make_bundle();
+  for (const std::string& file : {server.sandbox.path("none"), server.sandbox.path("empty")}) {
+    fs::remove_all(server.sandbox / "cache");
+    const ToolResult result = server.run(std::string("test -e cache/") + kEntry + " && exit 7",
+                                         {"--bundle", bundle, "--bundle", "oci://127.0.0.1:1/x:stable",
+                                          "--user", "me", "--password-file", file});
+    CHECK(result.status == 7);
+    CHECK(contains(result.err, "warning: servers get no password: "));
+    CHECK(contains(result.err, file));
+  }
+  CHECK(server.run("touch ran", {"--user", "me"}).status == 2);
   CHECK_FALSE(server.has("ran"));
 }
 

@@ -36,6 +36,20 @@ TEST_CASE("The same bytes are loaded once and stay loaded after their last user"
   if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 1);
 }
 
+TEST_CASE("The bytes of an image count at each load, and not where a retired module is used again") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  ModuleCache cache;
+  const std::uint64_t size = test.cubin().image->size();
+  const Cubin sized = with_record(test.cubin(), [&](CubinRecord& record) { record.size = size; });
+  for (int time = 0; time < 3; ++time)
+    REQUIRE(cache.get_or_load(test.device, sized));
+  CHECK(cache.loaded_image_bytes() == size);
+  REQUIRE(cache.trim(UINT64_MAX)->modules == 1);
+  REQUIRE(cache.get_or_load(test.device, sized));
+  CHECK(cache.loaded_image_bytes() == 2 * size);
+}
+
 TEST_CASE("A trim unloads retired modules least recently used first and no more than it has to") {
   const DriverUnderTest test;
   if (!test.ready) return;

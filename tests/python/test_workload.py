@@ -82,6 +82,22 @@ def test_a_recording_can_be_paused_and_an_exception_of_the_progress_ends_the_cal
         runtime.workload()
 
 
+def test_a_preparation_in_the_progress_of_another_is_busy(make_runtime, recorded):
+    runtime = make_runtime(home="")
+    other = make_runtime(home="")
+    refused = []
+
+    def nested(state):
+        for each in (runtime, other):
+            with pytest.raises(cubinet.Busy, match="callback of a running preparation") as raised:
+                each.prepare(recorded[1])
+            refused.append(raised.value.remedy)
+
+    assert runtime.prepare(recorded[0], progress=nested)["loaded"] == 2
+    assert refused and all(refused)
+    assert runtime.prepare(recorded[1])["loaded"] == 2
+
+
 def test_a_name_with_a_line_separator_of_unicode_is_one_entry():
     entry = (
         '{"devices":[{"capability":"9.0"}],"kernel":{"maker":"function","name":"a\u2028b\u0085c","parameters":{}},"order":0}'

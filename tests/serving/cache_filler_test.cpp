@@ -2,6 +2,7 @@
 #include "cache_filler.hpp"
 
 #include "adoption/recorded_cache.hpp"
+#include "support/file_size_limit.hpp"
 #include "support/text.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
@@ -69,6 +70,17 @@ TEST_CASE("a folder that cannot be written is logged, and what follows is put") 
   CHECK(test::contains(filled.logged, filled.cache.folder));
   filled.cache.folder += "2";
   CHECK(filled.fill({kHopper}, {filled.home}).size() == 1);
+}
+
+TEST_CASE("after a failed write the entries of the cache are counted and returned all the same") {
+  FilledHome filled;
+  CHECK(filled.fill({kAmpere}, {filled.home}).size() == 1);
+  const test::FileSizeLimit limit(0);
+  CHECK(filled.fill({kHopper, kAmpere}, {filled.home}) ==
+        std::vector<std::string>{std::string(test::kTritonAmpere)});
+  CHECK(filled.counts().present == 1);
+  CHECK(filled.counts().left_out == 1);
+  CHECK(test::contains(filled.logged, "not everything is put"));
 }
 
 TEST_CASE("of two stores the first that has an entry provides it") {

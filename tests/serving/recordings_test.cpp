@@ -74,6 +74,18 @@ TEST_CASE("a process that was killed while it wrote a line loses that line alone
     // Only its newline may be missing.
     CHECK(merged.size() == (written + 1 == line.size() ? 2 : 1));
     CHECK(merged.rejected().empty());
+    CHECK_FALSE(fs::exists(recordings.folder()));
+  }
+}
+
+TEST_CASE("a process that was killed while it wrote the first line leaves nothing") {
+  const std::string first = std::string(kFirst) + "\n";
+  for (std::size_t written = 0; written < first.size(); ++written) {
+    const TempDir temp;
+    const Recordings recordings = ok(Recordings::open((temp / "w.workload").string()));
+    test::write_file(fs::path(recordings.folder()) / "1.workload", first.substr(0, written));
+    ok(recordings.close({}));
+    CHECK_FALSE(fs::exists(recordings.folder()));
   }
 }
 

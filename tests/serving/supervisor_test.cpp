@@ -10,8 +10,10 @@
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -44,6 +46,13 @@ struct Shell {
 void wait_for(const fs::path& file) {
   while (!fs::exists(file))
     ::usleep(1000);
+}
+
+std::string first_line(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
 }
 
 TEST_CASE("the status is that of the command, or 128 plus its signal") {
@@ -142,8 +151,9 @@ TEST_CASE("a signal after the end of the command ends the helper and keeps the s
 }
 
 TEST_CASE("every signal of another process reaches the command" * doctest::test_suite("loop")) {
-  std::vector<int> signals = {SIGHUP, SIGINT,  SIGQUIT, SIGTERM,   SIGUSR1, SIGUSR2, SIGWINCH,
-                              SIGURG, SIGALRM, SIGABRT, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
+  std::vector<int> signals = {SIGHUP,  SIGINT,  SIGQUIT,   SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGURG,
+                              SIGALRM, SIGABRT, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGSEGV,  SIGBUS,
+                              SIGFPE,  SIGILL,  SIGTRAP,   SIGSYS,  SIGXCPU, SIGXFSZ, SIGCONT};
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal)
     signals.push_back(signal);
   for (const int signal : signals) {
@@ -158,6 +168,79 @@ TEST_CASE("every signal of another process reaches the command" * doctest::test_
     CAPTURE(signal);
     CHECK(shell.run() == 42);
   }
+}
+
+TEST_CASE("a signal of the command that ends its parent comes back to the command") {
+  for (const char* signal : {"TERM", "INT", "HUP", "QUIT"}) {
+    const std::string name = signal;
+    CHECK(
+        Shell("trap 'exit 42' " + name + "; kill -" + name + " $PPID; while :; do sleep 0.01; done").run() ==
+        42);
+  }
+}
+
+TEST_CASE("an alarm that was set before the start reaches the command") {
+  Shell shell("exec sleep 60");
+  const itimerval soon = {{}, {0, 50000}};
+  ::setitimer(ITIMER_REAL, &soon, nullptr);
+  CHECK(shell.run() == 128 + SIGALRM);
+}
+
+TEST_CASE("a signal of a process that stops a job stops both, and one that continues continues both") {
+  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU}) {
+    Shell shell("trap 'exit 42' USR1; echo $$ > pid; mv pid ready; while :; do sleep 0.01; done");
+    const pid_t supervisor = ::fork();
+    if (supervisor == 0) {
+      ::setpgid(0, 0);
+      ::_exit(shell.run());
+    }
+    wait_for(shell.temp / "ready");
+    ::kill(supervisor, signal);
+    int status = 0;
+    REQUIRE(::waitpid(supervisor, &status, WUNTRACED) == supervisor);
+    REQUIRE(WIFSTOPPED(status));
+    const std::string command = first_line(shell.temp / "ready");
+    const auto is_stopped = [&] {
+      const std::string state = first_line("/proc/" + command + "/stat");
+      return state.at(state.rfind(')') + 2) == 'T';
+    };
+    while (!is_stopped())
+      ::usleep(1000);
+    ::kill(supervisor, SIGCONT);
+    while (is_stopped())
+      ::usleep(1000);
+    ::kill(supervisor, SIGUSR1);
+    REQUIRE(::waitpid(supervisor, &status, 0) == supervisor);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 42);
+  }
+}
+
+TEST_CASE("a reader of the output of the command sees its end while the helper still works") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  Shell shell("echo out");
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[1]);
+    shell.supervision.releases_streams = true;
+    shell.supervision.helper = [](HelperLink& link) {
+      link.ready();
+      ::pause();
+    };
+    ::_exit(shell.run());
+  }
+  ::close(ends[1]);
+  std::array<char, 16> text{};
+  CHECK(::read(ends[0], text.data(), text.size()) == 4);
+  CHECK(::read(ends[0], text.data(), text.size()) == 0);
+  ::close(ends[0]);
+  CHECK(::waitpid(supervisor, nullptr, WNOHANG) == 0);  // it waits for its helper
+  ::kill(supervisor, SIGTERM);
+  int status = 0;
+  REQUIRE(::waitpid(supervisor, &status, 0) == supervisor);
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("a signal that the command sends to its group reaches it once") {

@@ -68,8 +68,26 @@ TEST_CASE("a compilation is noted with the stores that were searched and their v
   CHECK(entry.stores[1].place == (folder / "home").string());
   CHECK(entry.stores[1].verdicts == std::vector<std::string>{"sm_90a: stale: \\x1b[31m another compiler"});
   const std::string text = to_text(entry);
-  CHECK(text.find("memory: no build") != std::string::npos);
+  CHECK(text.find("memory: no intact build") != std::string::npos);
   CHECK(text.find("was compiled in") != std::string::npos);
+}
+
+TEST_CASE("the files of the own templates of a program are noted by absolute path, and none for the others") {
+  const test::TempDir folder;
+  const auto home = home_in(folder);
+  JournalWriter writer(home, {home}, {}, {}, {{"own/scale.cu"}, {"/include"}, {"/lib"}});
+  writer.note(compiled_event());
+  KernelEvent builtin = compiled_event();
+  builtin.spec = KernelSpec{"rms_norm", {}}.set("hidden_size", 64);
+  writer.note(builtin);
+  const JournalReport report = ok(read_journal(*home));
+  REQUIRE(report.entries.size() == 2);
+  const JournalSources& own = report.entries[0].sources;
+  CHECK(own.template_files ==
+        std::vector<std::string>{(std::filesystem::current_path() / "own/scale.cu").string()});
+  CHECK(own.include_directories == std::vector<std::string>{"/include"});
+  CHECK(own.library_directories == std::vector<std::string>{"/lib"});
+  CHECK(report.entries[1].sources.template_files.empty());
 }
 
 TEST_CASE("without a home that can be written the entry goes to the log") {

@@ -6,6 +6,7 @@
 #include "support/ok.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/caller_label.hpp>
 #include <cubinet/session.hpp>
 
 #include <doctest/doctest.h>
@@ -97,6 +98,50 @@ TEST_CASE("a frozen session plans from its loaded kernels, reads no store and co
   const auto now = runtime.counters();
   CHECK(now.compiled == counted.compiled);
   CHECK(now.stores.at(1).asked == counted.stores.at(1).asked);
+}
+
+TEST_CASE("a frozen session takes a plan of one kernel where the one that combines is not loaded") {
+  const Setting setting;
+  Session& session = *setting.session;
+  Runtime& runtime = session.runtime();
+  const AttentionProblem split = generation(1, 1, 2048, 64, 8);
+  const BoundAttention two = ok(session.attention(split, setting.device));
+  REQUIRE(two.plan().steps.size() == 2);
+  const std::string kernel = setting.kernel_of(two);
+  REQUIRE(runtime.release(*ok(runtime.resolve(std::get<KernelSpec>(two.plan().steps[1].kernel))), 0));
+  REQUIRE(runtime.freeze());
+  const BoundAttention one = ok(session.attention(split, setting.device));
+  CHECK(one.plan().steps.size() == 1);
+  CHECK(setting.kernel_of(one) == kernel);
+  CHECK(runtime.refusals()->entries.empty());
+}
+
+TEST_CASE(
+    "a frozen session counts attention without a plan, unless the problem is wrong or may load nothing") {
+  const Setting setting;
+  Session& session = *setting.session;
+  Runtime& runtime = session.runtime();
+  AttentionProblem unserved = kFewRows;
+  unserved.head_dim_qk = unserved.head_dim_v = 72;
+  AttentionProblem wrong = kFewRows;
+  wrong.heads_kv = 3;
+  const auto refused = [&] { return ok(runtime.refusals()).entries; };
+  CHECK_FALSE(session.attention(unserved, setting.device));
+  REQUIRE(runtime.freeze());
+  CHECK(refused().empty());
+  CHECK(session.attention(wrong, setting.device).error().code == ErrorCode::invalid_argument);
+  PlanOptions loaded_only;
+  loaded_only.may_load = false;
+  CHECK_FALSE(session.attention(unserved, setting.device, loaded_only));
+  CHECK(refused().empty());
+  const CallerLabel label("decode");
+  CHECK(session.attention(unserved, setting.device).error().code == ErrorCode::unsupported);
+  CHECK_FALSE(session.attention(unserved, setting.device));
+  REQUIRE(refused().size() == 1);
+  CHECK(refused()[0].kernel.starts_with("attention (decode) of batch 1"));
+  CHECK(refused()[0].caller == "decode");
+  CHECK(refused()[0].device == 0);
+  CHECK(refused()[0].count == 2);
 }
 
 TEST_CASE("a session without a plan before the freeze plans from the rows that the freeze read") {

@@ -17,11 +17,9 @@ State& state() {
     // For a process that is started with the stub: "8" and "10.0".
     const char* count = std::getenv("CUBINET_STUB_DEVICES");
     made->devices.resize(count == nullptr ? 1 : std::strtoul(count, nullptr, 10));
-    if (const char* capability = std::getenv("CUBINET_STUB_CAPABILITY"))
-      std::sscanf(capability, "%d.%d", &made->devices[0].major, &made->devices[0].minor);
+    const char* capability = std::getenv("CUBINET_STUB_CAPABILITY");
     for (Device& device : made->devices) {
-      device.major = made->devices[0].major;
-      device.minor = made->devices[0].minor;
+      if (capability != nullptr) std::sscanf(capability, "%d.%d", &device.major, &device.minor);
     }
     return made;
   }();

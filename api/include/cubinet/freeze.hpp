@@ -28,7 +28,8 @@ struct FreezeOptions {
 
 // The requests of one caller for one kernel on one device that a frozen Runtime refused.
 struct Refusal {
-  std::string kernel;  // KernelSpec::to_string()
+  // KernelSpec::to_string(), or the attention problem if there is no plan for it.
+  std::string kernel;
   int device = -1;
   std::string caller;  // CallerLabel; may be empty
   std::uint64_t count = 0;

@@ -156,8 +156,8 @@ class Runtime {
     std::uint64_t misses = 0;  // compile = never and no build found
     // Requests for a kernel (function, cubin) that returned an error other than a miss.
     std::uint64_t failures = 0;
-    std::uint64_t bytes_loaded = 0;
-    std::uint64_t trims = 0;  // calls of trim() that succeeded
+    std::uint64_t bytes_loaded = 0;  // of images; a retired module that is used again adds nothing
+    std::uint64_t trims = 0;         // calls of trim() that succeeded
     std::uint64_t trimmed_modules = 0;
     std::uint64_t trimmed_bytes = 0;
     // The durations of the requests that missed the process cache, and of their phases
@@ -298,6 +298,9 @@ class Runtime {
   // Returns the requests that were refused because the Runtime was frozen. Requests with
   // LoadPolicy::loaded_only do not count. The first of each kind logs a warning.
   virtual Result<Refusals> refusals() const = 0;
+  // Adds a request that a layer above the Runtime cannot serve, for example an attention problem
+  // without a plan, to refusals(). Does nothing unless frozen.
+  virtual void count_refusal(const std::string& request, int device, const Error& reason) = 0;
 
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
   // Returns the compiler. Returns unavailable, with the searched locations, if NVRTC was not found.

@@ -41,9 +41,10 @@ class Session {
   // Plans the problem for the device, finds or compiles every kernel of the plan, and loads it. May
   // block for seconds while a kernel is compiled. If the plan cannot be bound because another
   // process has changed the stores, it is planned and bound once more. If PlanOptions::may_load is
-  // false, or the Runtime is frozen, and the best kernel is not loaded, the plan is the best of the
-  // loaded kernels. Returns
-  // unsupported if no backend runs the problem; otherwise the errors of BoundAttention::bind.
+  // false, or the Runtime is frozen, and a kernel of the best plan is not loaded, the plan is the
+  // best one whose kernels are all loaded. While frozen, a problem without a plan counts as
+  // refused. Returns unsupported if no backend runs the problem; otherwise the errors of
+  // BoundAttention::bind.
   Result<BoundAttention> attention(const AttentionProblem& problem,
                                    const std::shared_ptr<const Device>& device,
                                    PlanOptions options = {}) const;

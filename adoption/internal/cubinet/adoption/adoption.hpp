@@ -7,6 +7,7 @@
 #include <cubinet/spec/sm_target.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,11 +61,14 @@ struct MaterializeReport {
   std::vector<std::string> written;  // entries
   std::vector<std::string> present;  // entries that existed already, byte for byte
   std::vector<LeftOut> left_out;     // entries of this tool
+  // The first failure to write. Nothing is written after it. Existing entries are still reported.
+  std::optional<Error> error = {};
 };
 
 // Writes the entries that a tool would use on this device into the folder that it reads. Files are
 // read-only; the tool may write to the folders. Each entry appears as a whole, and none replaces
-// another. Returns an error (invalid_argument) for an unknown tool.
+// another. Returns an error if the tool is unknown (invalid_argument), the store cannot be listed,
+// or the folder cannot be opened.
 Result<MaterializeReport> materialize_cache(Store& store, const MaterializeRequest& request);
 
 }  // namespace cubinet

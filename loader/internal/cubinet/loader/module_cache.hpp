@@ -38,6 +38,9 @@ class ModuleCache {
   // Counts the modules, without the idle ones, which only the process cache knows.
   ModuleMemory memory(std::optional<int> device = {}) const;
 
+  // Returns the bytes of the images that were loaded (CubinRecord::size). A module that is used
+  // again does not count again. Takes no lock.
+  std::uint64_t loaded_image_bytes() const;
   // Returns the time at which modules are used: the number of loads, trims and ticks so far.
   std::uint64_t now() const;
   // Begins a new time. Modules with another owner count as used at it.

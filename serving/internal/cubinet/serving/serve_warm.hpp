@@ -48,6 +48,9 @@ struct ServeWarmOptions {
   std::optional<ComputeCapability> device = {};  // nullopt: the machine's
   // The workload that the command's Sessions are recorded into. Empty: nothing is recorded.
   std::string workload = {};
+  // If true, stdin and stdout of this process are the command's alone: they are replaced by the
+  // null device when it has started.
+  bool releases_streams = false;
   // Called in a child process before the command starts, and when it has ended.
   Callback<void(const ServeWarmReport&)> report = {};
 

@@ -35,6 +35,9 @@ struct Supervision {
   Callback<void(HelperLink&)> helper;
   std::chrono::milliseconds start_limit{};
   std::chrono::milliseconds end_limit{};
+  // If true, stdin and stdout of this process are the null device from the start of the command, so
+  // that they end with it.
+  bool releases_streams = false;
   LogSink log = {};  // failures of the supervisor and the helper; not called by the helper
 };
 
@@ -43,12 +46,14 @@ struct Supervision {
 //
 // The command stays in the process group, session and terminal of the caller. It gets the caller's
 // descriptors, signal mask and ignored signals; SIGXFSZ is not ignored in it. A signal that another
-// process sends to this one is passed on to it, with its value. A signal of the terminal reaches it
-// directly. SIGHUP is also passed on if this process leads the session. Signals of the
-// terminal that stop a job (SIGTSTP, SIGTTIN, SIGTTOU) stop this process, too. If the calling
-// thread ends, for example by SIGKILL, the command is killed; the kernel drops this rule if the
-// command changes its user. SIGTERM, SIGINT, SIGHUP and SIGQUIT before the start prevent it (the
-// status is 128 plus the signal), and after the command's end they end the helper.
+// process sends to this one is passed on to it, with its value. Of the command's own signals these
+// are SIGTERM, SIGINT, SIGHUP and SIGQUIT. A signal of the terminal reaches it directly. SIGHUP is
+// also passed on if this process leads the session, and so is SIGALRM of a timer that was set
+// before this program started. The signals that stop a job (SIGTSTP, SIGTTIN, SIGTTOU) stop this
+// process, too, unless it is process 1. If the calling thread ends, for example by SIGKILL, the
+// command is killed; the kernel drops this rule if the command changes its user. SIGTERM, SIGINT,
+// SIGHUP and SIGQUIT before the start prevent it (the status is 128 plus the signal), and after the
+// command's end they end the helper.
 //
 // As process 1, it also reaps every process whose parent has ended. Otherwise it waits for its own
 // two children only. Blocks signals in the calling thread; other threads should block them, too.

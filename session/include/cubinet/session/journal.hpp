@@ -21,8 +21,16 @@ namespace cubinet {
 struct JournalStore {
   std::string kind = {};   // StoreDescription::kind, or "cache"
   std::string place = {};  // empty for memory
-  // Why its builds were not used: "sm_90a: stale: …". Empty: it had no build.
+  // Why its builds were not used: "sm_90a: stale: …". Empty: it had no intact build. A record that
+  // cannot be read is no build: the store logs it.
   std::vector<std::string> verdicts = {};
+};
+
+// The files and folders that a program named for its own templates, by absolute path.
+struct JournalSources {
+  std::vector<std::string> template_files = {};
+  std::vector<std::string> include_directories = {};
+  std::vector<std::string> library_directories = {};
 };
 
 // One compilation. All texts are printable on one line. Times are in seconds.
@@ -35,8 +43,9 @@ struct JournalEntry {
   std::string kernel;       // the specification as a text
   // The specification. nullopt if it was too large for the journal.
   std::optional<KernelSpec> spec = {};
-  std::string key;     // 16 hexadecimal digits
-  std::string target;  // "sm_90a"
+  JournalSources sources = {};  // empty for a built-in template, and if they were too large
+  std::string key;              // 16 hexadecimal digits
+  std::string target;           // "sm_90a"
   std::int64_t device = 0;
   std::string capability;  // "9.0"
   double seconds = 0;      // of the whole request

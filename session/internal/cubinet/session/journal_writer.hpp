@@ -17,9 +17,10 @@ namespace cubinet {
 // missing or cannot be written. Never fails a request. Thread-safe.
 class JournalWriter {
  public:
-  // `stores` are those of the session without the Runtime's memory.
+  // `stores` are those of the session without the Runtime's memory. `sources` may be relative.
   JournalWriter(std::shared_ptr<Home> home, const std::vector<std::shared_ptr<Store>>& stores,
-                const std::vector<std::shared_ptr<BuildCache>>& caches, LogSink log);
+                const std::vector<std::shared_ptr<BuildCache>>& caches, LogSink log,
+                const JournalSources& sources = {});
 
   // Notes the event if it has an explanation.
   void note(const KernelEvent& event);
@@ -29,6 +30,7 @@ class JournalWriter {
 
   std::shared_ptr<Home> home_;  // null: not written
   std::vector<JournalStore> searched_;
+  JournalSources sources_;
   std::string process_;
   std::string host_;
   LogSink log_;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace cubinet::cli {
+namespace cubinet {
 
-// The files that an output must not replace: the verb's inputs, under any name, and everything in
+// The files that an output must not replace: the inputs, under any name, and everything in
 // the homes.
 struct ProtectedFiles {
   std::vector<std::string> inputs;
@@ -29,4 +29,4 @@ Result<bool> lies_in(FileSystem& files, const std::filesystem::path& path,
 Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name,
                                                 const ProtectedFiles& keep = {});
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

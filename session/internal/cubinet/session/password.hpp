@@ -5,16 +5,10 @@
 #include <cubinet/trust/secret_bytes.hpp>
 #include <cubinet/trust/secret_key.hpp>
 
-#include <CLI/App.hpp>
-
 #include <optional>
 #include <string>
 
-namespace cubinet::cli {
-
-// Adds --password-file FILE. A password is never an argument, because every user of the machine can
-// read the command line.
-void add_password_file(CLI::App& verb, std::string& file);
+namespace cubinet {
 
 // Returns the first line of the file, or of stdin for "-"; nullopt for an empty name. Returns
 // invalid_argument for an empty line and for more than 4096 bytes.
@@ -24,4 +18,4 @@ Result<std::optional<SecretBytes>> read_password(FileSystem& files, const std::s
 Result<SecretKey> read_secret_key(FileSystem& files, const std::string& file,
                                   const std::string& password_file);
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

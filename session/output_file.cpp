@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "output_file.hpp"
-
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/output_file.hpp>
 
 #include <cerrno>
 #include <system_error>
 #include <unistd.h>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 namespace fs = std::filesystem;
@@ -16,7 +15,7 @@ namespace fs = std::filesystem;
 // and "tmp".
 constexpr std::size_t kTemporaryNameBytes = 38;
 
-Error refused(const std::string& name, const std::string& reason, std::string remedy = {}) {
+Error refused_output(const std::string& name, const std::string& reason, std::string remedy = {}) {
   return Error{ErrorCode::invalid_argument, "cannot write '" + name + "': " + reason, std::move(remedy)};
 }
 
@@ -25,8 +24,10 @@ Result<fs::path> real_path(const std::string& name) {
   std::error_code failure;
   const fs::path path = fs::absolute(name, failure);
   const fs::path folder = failure ? fs::path() : fs::weakly_canonical(path.parent_path(), failure);
-  if (failure.value() == ENAMETOOLONG) return refused(name, "the name is too long", "choose a shorter one");
-  if (failure.value() == ELOOP) return refused(name, "its symbolic links have no end", "name another file");
+  if (failure.value() == ENAMETOOLONG)
+    return refused_output(name, "the name is too long", "choose a shorter one");
+  if (failure.value() == ELOOP)
+    return refused_output(name, "its symbolic links have no end", "name another file");
   if (failure) return io_error("cannot write '" + name + "'", failure.value());
   return (folder / path.filename()).lexically_normal();
 }
@@ -43,11 +44,12 @@ Result<void> check_kept(FileSystem& files, const std::string& name, const fs::pa
     if (unknown || !status) continue;
     CUBINET_TRY_ASSIGN(const auto input_status, files.status(real));
     if (input_status && same_file(*input_status, *status))
-      return refused(name, "it is '" + input + "', which is read", "name another file with -o");
+      return refused_output(name, "it is '" + input + "', which is read", "name another file");
   }
   for (const fs::path& home : keep.homes) {
     CUBINET_TRY_ASSIGN(const bool in_home, lies_in(files, path, home));
-    if (in_home) return refused(name, "it is in the home '" + home.string() + "'", "name a file outside it");
+    if (in_home)
+      return refused_output(name, "it is in the home '" + home.string() + "'", "name a file outside it");
   }
   return {};
 }
@@ -70,22 +72,23 @@ Result<bool> lies_in(FileSystem& files, const fs::path& path, const fs::path& fo
 Result<fs::path> check_output_file(FileSystem& files, const std::string& name, const ProtectedFiles& keep) {
   if (name.empty()) return Error{ErrorCode::invalid_argument, "the name of the output file is empty"};
   CUBINET_TRY_ASSIGN(const fs::path path, real_path(name));
-  if (!path.has_filename()) return refused(name, "it is a folder", "name a file in it");
+  if (!path.has_filename()) return refused_output(name, "it is a folder", "name a file in it");
   const fs::path folder = path.parent_path();
   CUBINET_TRY_ASSIGN(const auto folder_status, files.status(folder));
   if (!folder_status || folder_status->type != FileStatus::Type::directory)
-    return refused(name, "there is no folder '" + folder.string() + "'", "create the folder first");
+    return refused_output(name, "there is no folder '" + folder.string() + "'", "create the folder first");
   const long longest = ::pathconf(folder.c_str(), _PC_NAME_MAX);
   if (longest > 0 &&
       path.filename().native().size() + kTemporaryNameBytes > static_cast<std::size_t>(longest))
-    return refused(name, "the name is too long", "choose a shorter one");
+    return refused_output(name, "the name is too long", "choose a shorter one");
   CUBINET_TRY_ASSIGN(const auto status, files.status(path));
   if (status && status->type == FileStatus::Type::directory)
-    return refused(name, "it is a folder", "name a file in it");
+    return refused_output(name, "it is a folder", "name a file in it");
   if (status && status->type == FileStatus::Type::symlink)
-    return refused(name, "it is a symbolic link", "name the file that it leads to, or remove it");
+    return refused_output(name, "it is a symbolic link", "name the file that it leads to, or remove it");
   // Renaming over /dev/null would replace the device for everybody.
-  if (status && status->type != FileStatus::Type::regular) return refused(name, "it is not a regular file");
+  if (status && status->type != FileStatus::Type::regular)
+    return refused_output(name, "it is not a regular file");
   CUBINET_TRY(check_kept(files, name, path, status, keep));
   if (auto writable = files.check_writable(folder); !writable) {
     Error error = std::move(writable).error();
@@ -95,4 +98,4 @@ Result<fs::path> check_output_file(FileSystem& files, const std::string& name, c
   return path;
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

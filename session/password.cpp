@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "password.hpp"
+#include <cubinet/session/password.hpp>
 
 #include <algorithm>
 #include <cerrno>
 #include <unistd.h>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 constexpr std::size_t kMaximumPassword = 4096;
@@ -25,12 +25,6 @@ Result<SecretBytes> read_stdin() {
 }
 
 }  // namespace
-
-void add_password_file(CLI::App& verb, std::string& file) {
-  verb.add_option("--password-file", file,
-                  "The file whose first line is the secret key's password; - is stdin")
-      ->type_name("FILE");
-}
 
 Result<std::optional<SecretBytes>> read_password(FileSystem& files, const std::string& file) {
   if (file.empty()) return std::optional<SecretBytes>();
@@ -56,7 +50,7 @@ Result<std::optional<SecretBytes>> read_password(FileSystem& files, const std::s
 Result<SecretKey> read_secret_key(FileSystem& files, const std::string& file,
                                   const std::string& password_file) {
   CUBINET_TRY_ASSIGN(const auto password, read_password(files, password_file));
-  return cubinet::read_secret_key(files, file, password ? &*password : nullptr);
+  return read_secret_key(files, file, password ? &*password : nullptr);
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "password.hpp"
-
 #include "support/ok.hpp"
-#include "tool.hpp"
+#include "support/temp_dir.hpp"
+
+#include <cubinet/session/password.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 using namespace cubinet::test;
 
 namespace {
 
 std::string password_of(const std::string& content) {
-  const Sandbox sandbox;
-  sandbox.write("password", content);
-  const auto password = ok(read_password(*posix_file_system(), sandbox.path("password")));
+  const TempDir temp;
+  write_file(temp / "password", content);
+  const auto password = ok(read_password(*posix_file_system(), (temp / "password").string()));
   REQUIRE(password);
   return std::string(password->text());
 }
@@ -30,12 +31,12 @@ TEST_CASE("a password is the first line of its file") {
 }
 
 TEST_CASE("an empty and a huge password are errors") {
-  const Sandbox sandbox;
+  const TempDir temp;
   const auto files = posix_file_system();
   for (const std::string& content :
        {std::string(), std::string("\nsecret"), std::string(4097, 'x'), std::string(9000, 'x')}) {
-    sandbox.write("password", content);
-    CHECK(read_password(*files, sandbox.path("password")).error().code == ErrorCode::invalid_argument);
+    write_file(temp / "password", content);
+    CHECK(read_password(*files, (temp / "password").string()).error().code == ErrorCode::invalid_argument);
   }
-  CHECK(read_password(*files, sandbox.path("nothing")).error().code == ErrorCode::not_found);
+  CHECK(read_password(*files, (temp / "nothing").string()).error().code == ErrorCode::not_found);
 }
