@@ -157,7 +157,7 @@ void add_run(CLI::App& root, Action& chosen) {
   CLI::App* run = root.add_subcommand("run", "Run an operation on a GPU and check it");
   run->require_subcommand(0, 1);
   add_operation(*run, chosen, "decode", "Decode attention over a paged KV cache");
-  add_operation(*run, chosen, "prefill", "Prefill attention over a paged KV cache");
+  add_operation(*run, chosen, "prefill", "Prefill attention over a paged or contiguous KV cache");
   add_operation(*run, chosen, "mla-decode", "Decode with latent attention, head dims 576/512");
   add_run_merge(*run, chosen);
   run->footer(
