@@ -3,8 +3,10 @@
 {
   "name": "attention_prefill",
   "interface": 1,
-  "summary": "Prefill attention over a paged or contiguous KV cache: ragged Q, GQA/MQA heads packed into the
-tile, tensor cores", "base": "attention_prefill.base.json", "minimum_target": "sm_80", "parameters": [
+  "summary": "Prefill attention over a paged or contiguous KV cache: ragged Q, GQA/MQA heads packed into the tile, tensor cores",
+  "base": "attention_prefill.base.json",
+  "minimum_target": "sm_80",
+  "parameters": [
     {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens; a warp has 16 of them"},
     {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
@@ -15,11 +17,12 @@ tile, tensor cores", "base": "attention_prefill.base.json", "minimum_target": "s
   "kernels": [
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk +
-head_dim_v) * 2 + 16", "parameter_bytes": 336, "argument":
-"cubinet::kernel_templates::AttentionPrefillParameters", "argument_header":
-"cubinet/kernel_templates/attention_prefill_parameters.h", "grid": "min(tiles of the bounds, CTAs that the
-device holds)", "programmatic_launch": true}
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 16",
+     "parameter_bytes": 336,
+     "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
+     "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
+     "grid": "min(tiles of the bounds, CTAs that the device holds)",
+     "programmatic_launch": true}
   ]
 }
 */

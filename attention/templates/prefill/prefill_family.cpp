@@ -3,10 +3,16 @@
 
 #include "rounding.hpp"
 #include "size_limits.hpp"
+#include "templates/decode/decode_family.hpp"
+
+#include <bit>
 
 namespace cubinet {
 
-std::string prefill_gap(const AttentionProblem& problem) {
+std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (problem.is_generation() && decode_gap(problem, device).empty() &&
+      std::has_single_bit(problem.tokens_per_page))
+    return "prefill attention is for prompts, and the problem is generation, which decode attention serves";
   if (problem.is_mla_generation())
     return "prefill attention has separate K and V, and the problem is latent attention";
   if (problem.layout == QkvLayout::packed_qkv)

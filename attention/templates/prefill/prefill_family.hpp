@@ -61,8 +61,8 @@ struct PrefillFamily {
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can
-// express the problem.
-std::string prefill_gap(const AttentionProblem& problem);
+// express the problem. Generation that decode attention serves is such a gap.
+std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device);
 
 // Returns the specification of the kernel without its tile, which all plans of the problem share.
 // The second overload includes the tile.

@@ -91,8 +91,8 @@ class PrefillTemplateFamily final : public TemplateFamily {
 
 class PrefillOperation final : public OperationClass {
  public:
-  std::string gap(const AttentionProblem& problem, ComputeCapability) const override {
-    return prefill_gap(problem);
+  std::string gap(const AttentionProblem& problem, ComputeCapability device) const override {
+    return prefill_gap(problem, device);
   }
 
   std::vector<std::shared_ptr<const TemplateFamily>> families(const PlanRequest& request) const override {
