@@ -49,7 +49,7 @@ TEST_CASE("generation is left to decode where decode serves it") {
   problem = prefill::prompts(2, 1000, 500);
   problem.prefill = false;
   CHECK(gap_of(problem).empty());
-  problem = AttentionProblem{};
+  problem = {};
   problem.heads_q = 128;
   problem.head_dim_qk = 576;
   problem.head_dim_v = 512;

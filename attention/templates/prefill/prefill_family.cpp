@@ -10,11 +10,11 @@
 namespace cubinet {
 
 std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (problem.is_mla_generation())
+    return "prefill attention has separate K and V, and the problem is latent attention";
   if (problem.is_generation() && decode_gap(problem, device).empty() &&
       std::has_single_bit(problem.tokens_per_page))
     return "prefill attention is for prompts, and the problem is generation, which decode attention serves";
-  if (problem.is_mla_generation())
-    return "prefill attention has separate K and V, and the problem is latent attention";
   if (problem.layout == QkvLayout::packed_qkv)
     return "prefill attention reads K and V from tensors of their own, and the layout is packed_qkv";
   if (problem.mask == AttentionMask::custom) return "prefill attention has no custom mask";

@@ -551,6 +551,12 @@ enum {
 };
 enum { CUBINET_MASK_DENSE = 0, CUBINET_MASK_CAUSAL = 1, CUBINET_MASK_CUSTOM = 3 };
 enum { CUBINET_KV_NHD = 0, CUBINET_KV_HND = 1 };
+/* Where K and V of a sequence are. */
+enum {
+  CUBINET_KV_PAGED = 0,      /* in pages of a pool, which page_table names */
+  CUBINET_KV_CONTIGUOUS = 1, /* in a cache of kv_len tokens for each sequence */
+  CUBINET_KV_SEQUENCES = 2   /* one sequence after the other; kv_offsets */
+};
 enum {
   CUBINET_ATTENTION_RAGGED_Q = 1,         /* query tokens of the sequences are contiguous; q_offsets */
   CUBINET_ATTENTION_LSE = 2,              /* the log-sum-exp of each row is written */
@@ -561,7 +567,8 @@ enum {
   CUBINET_ATTENTION_ROPE_INTERLEAVED = 64, /* column 2i is paired with 2i + 1, not i with i + rope_dim / 2 */
   CUBINET_ATTENTION_POSITIONS = 128,      /* the caller gives the position of each new token */
   /* With an append: lengths do not include the new tokens. -q_len leaves a sequence empty. */
-  CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW = 256
+  CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW = 256,
+  CUBINET_ATTENTION_PREFILL = 512 /* Q has prompts, or chunks of them, and not a few tokens */
 };
 
 /* One call of decode attention over a paged KV cache, without its tensors. Lengths are in
@@ -596,12 +603,14 @@ typedef struct cubinet_attention_problem {
   double q_scale;      /* divide tensors that are stored as e4m3 */
   double k_scale;
   double v_scale;
+  int32_t kv_layout; /* CUBINET_KV_PAGED, _CONTIGUOUS or _SEQUENCES; others than pages for prefill */
+  int32_t reserved;  /* must be 0 */
 } cubinet_attention_problem;
 #define CUBINET_ATTENTION_PROBLEM_INIT                                                              \
   {                                                                                                 \
     sizeof(cubinet_attention_problem), 1, 1, 1, 1, 1, 128, 128, CUBINET_TYPE_BF16, CUBINET_TYPE_BF16, \
         CUBINET_TYPE_BF16, 64, CUBINET_KV_NHD, CUBINET_MASK_CAUSAL, 0, 0, 0.0, 0.0, 1.0, NULL,       \
-        CUBINET_TYPE_BF16, 0, 1.0, 1.0, 1.0                                                         \
+        CUBINET_TYPE_BF16, 0, 1.0, 1.0, 1.0, CUBINET_KV_PAGED, 0                                    \
   }
 
 /* A tensor on the device. The innermost dimension is contiguous. `strides` count elements,
@@ -642,6 +651,7 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor v_scale;
   cubinet_tensor scratch;  /* cubinet_attention_info::scratch_bytes; or pass a cubinet_workspace */
   cubinet_tensor counters; /* counter_bytes, zeroed before the first run; each run leaves zeros */
+  cubinet_tensor kv_offsets; /* [batch + 1], int32; with CUBINET_KV_SEQUENCES */
 } cubinet_attention_tensors;
 #define CUBINET_ATTENTION_TENSORS_INIT                                                             \
   {                                                                                                \
@@ -650,7 +660,8 @@ typedef struct cubinet_attention_tensors {
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT         \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
+        CUBINET_TENSOR_INIT                                                                        \
   }
 
 /* A plan whose kernels are loaded on one device. Immutable. A CUDA graph that captured a run keeps

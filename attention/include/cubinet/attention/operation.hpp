@@ -191,8 +191,8 @@ struct AttentionTensors {
   DeviceTensor q = {};
   // The paged KV pool. AttentionProblem states the order of its dimensions; the strides are always
   // those of page, token and head. With contiguous_kv: [batch, kv_len, heads_kv, head_dim_qk]. With
-  // separate_qkv: [tokens, heads_kv, head_dim_qk], one sequence after the other; the first stride is
-  // ignored.
+  // separate_qkv: [tokens, heads_kv, head_dim_qk], one sequence after the other; the first stride
+  // is ignored.
   DeviceTensor k = {};
   DeviceTensor v = {};  // like `k`
   DeviceTensor o = {};  // like `q`, with head_dim_v columns
