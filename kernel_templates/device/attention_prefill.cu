@@ -18,7 +18,7 @@
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 16",
-     "parameter_bytes": 336,
+     "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, CTAs that the device holds)",

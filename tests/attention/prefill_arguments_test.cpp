@@ -13,7 +13,7 @@ using kernel_templates::AttentionPrefillParameters;
 
 AttentionPrefillParameters written_prefill(const AttentionProblem& problem, const AttentionTensors& tensors,
                                            const AttentionPrefillParameters& prepared = {}) {
-  const PrefillArguments arguments(prepared, kAttentionPrefill, {}, problem);
+  const PrefillArguments arguments(prepared, kAttentionPrefill, {}, {}, problem);
   std::vector<std::byte> bytes(arguments.size(), std::byte{0xee});
   arguments.prepare(bytes);
   arguments.write(tensors, bytes);
@@ -89,24 +89,16 @@ TEST_CASE("strides that a tensor of prefill states go before those of a contiguo
 
 TEST_CASE("a family with tensor maps gets a larger argument, in which the driver encodes them") {
   PrefillFamily family = kAttentionPrefill;
-  family.maps = [](const AttentionProblem&, const PrefillTile& tile, const AttentionTensors& tensors) {
-    PrefillMaps maps;
-    maps.q.address = tensors.q.address;
-    maps.k.address = tensors.k.address;
-    maps.v.address = tensors.v.address;
-    maps.o.address = tensors.o.address;
-    maps.box_tokens = tile.kv;
-    return maps;
-  };
-  const PrefillArguments arguments({}, family, {}, {});
+  family.has_maps = true;
+  const PrefillArguments arguments({}, family, {}, {}, {});
   CHECK(arguments.size() == sizeof(AttentionPrefillMapParameters));
   std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
-  REQUIRE(arguments.tensor_maps(prefill_tensors(), placed) == 4);
-  for (std::size_t i = 0; i < 4; ++i) {
+  REQUIRE(arguments.tensor_maps(prefill_tensors(), placed) == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
     CHECK(placed[i].offset == 384 + 128 * i);
     CHECK(placed[i].description.address == 0x100 * (i + 1));
   }
-  CHECK(PrefillArguments({}, kAttentionPrefill, {}, {}).tensor_maps({}, placed) == 0);
+  CHECK(PrefillArguments({}, kAttentionPrefill, {}, {}, {}).tensor_maps({}, placed) == 0);
 }
 
 }  // namespace

@@ -94,8 +94,9 @@ TEST_CASE("the tile of a prefill kernel is read from its specification") {
 TEST_CASE("tiles hold the heads of a group if they are packed, else those of one query head") {
   const AttentionProblem problem = prefill::prompts(3, 1000, 100);
   PrefillBlock block;
+  block.tile_heads = 4;
   CHECK(prefill_tiles(problem, {64, 64, 2}, block) == 3 * 8 * 7);  // 400 rows of each KV head
-  block.packs_heads = false;
+  block.tile_heads = 1;
   CHECK(prefill_tiles(problem, {64, 64, 2}, block) == 3 * 32 * 2);
 }
 

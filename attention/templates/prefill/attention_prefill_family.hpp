@@ -19,6 +19,7 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   constexpr std::uint32_t kNextTileBytes = 16;
   PrefillBlock block;
   block.threads = 2 * tile.q;
+  block.tile_heads = problem.group_size();
   block.shared_bytes =
       (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
           kElementBytes +

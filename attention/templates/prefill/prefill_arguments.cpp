@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prefill_arguments.hpp"
 
+#include "prefill_maps.hpp"
+
 #include <cstddef>
 #include <cstring>
 
@@ -19,8 +21,16 @@ void set_prefill_strides(const DeviceTensor& tensor, long long& outer, long long
 
 }  // namespace
 
+void PrefillArguments::set_strides(const AttentionTensors& tensors, AttentionPrefillParameters& p) const {
+  set_prefill_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
+  set_prefill_strides(tensors.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride);
+  set_prefill_strides(tensors.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride);
+  set_prefill_strides(tensors.o, p.o_batch_stride, p.o_token_stride, p.o_head_stride);
+  if (!tensors.page_table.is_contiguous()) p.page_table_stride = tensors.page_table.strides[0];
+}
+
 std::size_t PrefillArguments::size() const {
-  return family_.maps != nullptr ? sizeof(AttentionPrefillMapParameters) : sizeof(AttentionPrefillParameters);
+  return family_.has_maps ? sizeof(AttentionPrefillMapParameters) : sizeof(AttentionPrefillParameters);
 }
 
 void PrefillArguments::prepare(std::span<std::byte> argument) const {
@@ -45,23 +55,20 @@ void PrefillArguments::write(const AttentionTensors& tensors, std::span<std::byt
     p.softmax_scale_address = tensors.softmax_scale.address;
     p.output_scale_address = tensors.output_scale.address;
   }
-  set_prefill_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
-  set_prefill_strides(tensors.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride);
-  set_prefill_strides(tensors.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride);
-  set_prefill_strides(tensors.o, p.o_batch_stride, p.o_token_stride, p.o_head_stride);
-  if (!tensors.page_table.is_contiguous()) p.page_table_stride = tensors.page_table.strides[0];
+  set_strides(tensors, p);
   std::memcpy(argument.data(), &p, sizeof(p));
 }
 
 std::size_t PrefillArguments::tensor_maps(const AttentionTensors& tensors,
                                           std::span<PlacedTensorMap, kMaximumTensorMaps> maps) const {
-  if (family_.maps == nullptr) return 0;
-  const PrefillMaps made = family_.maps(problem_, tile_, tensors);
+  if (!family_.has_maps) return 0;
+  AttentionPrefillParameters strides = parameters_;
+  set_strides(tensors, strides);
+  const PrefillMaps made = prefill_maps(problem_, tile_, block_, strides, tensors);
   maps[0] = {offsetof(AttentionPrefillMapParameters, q), made.q};
   maps[1] = {offsetof(AttentionPrefillMapParameters, k), made.k};
   maps[2] = {offsetof(AttentionPrefillMapParameters, v), made.v};
-  maps[3] = {offsetof(AttentionPrefillMapParameters, o), made.o};
-  return 4;
+  return 3;
 }
 
 }  // namespace cubinet

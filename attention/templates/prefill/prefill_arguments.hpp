@@ -12,8 +12,9 @@ namespace cubinet {
 class PrefillArguments final : public ArgumentWriter {
  public:
   PrefillArguments(const kernel_templates::AttentionPrefillParameters& parameters,
-                   const PrefillFamily& family, const PrefillTile& tile, const AttentionProblem& problem)
-      : parameters_(parameters), family_(family), tile_(tile), problem_(problem) {}
+                   const PrefillFamily& family, const PrefillTile& tile, const PrefillBlock& block,
+                   const AttentionProblem& problem)
+      : parameters_(parameters), family_(family), tile_(tile), block_(block), problem_(problem) {}
 
   std::size_t size() const override;
   void prepare(std::span<std::byte> argument) const override;
@@ -22,9 +23,14 @@ class PrefillArguments final : public ArgumentWriter {
                           std::span<PlacedTensorMap, kMaximumTensorMaps> maps) const override;
 
  private:
+  // Replaces the strides that the tensors state.
+  void set_strides(const AttentionTensors& tensors,
+                   kernel_templates::AttentionPrefillParameters& parameters) const;
+
   kernel_templates::AttentionPrefillParameters parameters_;  // holds no addresses
   const PrefillFamily& family_;
   PrefillTile tile_;
+  PrefillBlock block_;
   AttentionProblem problem_;
 };
 

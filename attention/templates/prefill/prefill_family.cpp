@@ -72,8 +72,8 @@ std::optional<PrefillTile> prefill_tile_of(const KernelSpec& kernel) {
 
 std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& tile,
                             const PrefillBlock& block) {
-  const std::uint64_t heads = block.packs_heads ? problem.heads_kv : problem.heads_q;
-  const std::uint64_t rows = std::uint64_t{problem.q_len} * (problem.heads_q / heads);
+  const std::uint64_t heads = problem.heads_q / block.tile_heads;
+  const std::uint64_t rows = std::uint64_t{problem.q_len} * block.tile_heads;
   return saturating_product(problem.batch * heads, divide_up(rows, tile.q));
 }
 

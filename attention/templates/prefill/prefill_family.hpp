@@ -24,15 +24,9 @@ struct PrefillBlock {
   std::uint32_t threads = 0;
   std::uint32_t shared_bytes = 0;  // by the template's formula; tests compare the two
   std::uint32_t registers = 255;   // the most that a thread uses
-  // If true, the rows of a tile are the query heads of one KV head times query tokens. If false, a
-  // tile has query tokens of one head.
-  bool packs_heads = true;
-};
-
-// The tensor maps of a kernel's argument.
-struct PrefillMaps {
-  TensorMapDescription q, k, v, o;
-  std::uint32_t box_tokens = 0;  // tokens of a box of K and V; does not depend on the tensors
+  // Query heads of one KV head that share a tile: as many as the group has, or 1. The rows of a
+  // tile are these heads times query tokens.
+  std::uint32_t tile_heads = 1;
 };
 
 // A template whose kernels compute prefill attention: everything that a plan needs to know about
@@ -54,10 +48,9 @@ struct PrefillFamily {
   // the device is used. A tile may be too large for every device.
   std::vector<PrefillTile> (*tiles)(const AttentionProblem& problem);
   PrefillBlock (*block)(const AttentionProblem& problem, const PrefillTile& tile);
-  // Returns the maps of AttentionPrefillMapParameters. Called for each run, and with empty tensors
-  // when a problem is planned. Null: the argument is AttentionPrefillParameters.
-  PrefillMaps (*maps)(const AttentionProblem& problem, const PrefillTile& tile,
-                      const AttentionTensors& tensors) = nullptr;
+  // If true, the argument is AttentionPrefillMapParameters, whose maps prefill_maps() describes. If
+  // false, it is AttentionPrefillParameters.
+  bool has_maps = false;
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can

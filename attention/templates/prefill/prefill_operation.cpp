@@ -56,12 +56,12 @@ class PrefillTemplateFamily final : public TemplateFamily {
                           {prefill.blocks, 1, 1},
                           request.options.starts_early,
                           prefill.blocks_per_multiprocessor});
-    plan.arguments =
-        std::make_shared<const PrefillArguments>(prefill.parameters, family_, prefill.tile, problem);
+    plan.arguments = std::make_shared<const PrefillArguments>(prefill.parameters, family_, prefill.tile,
+                                                              prefill.block, problem);
     plan.workspace.counter_bytes = kWorkspaceAlignment;
     plan.rules.reads_offsets = problem.ragged_q;
     plan.rules.reads_kv_offsets = problem.layout == QkvLayout::separate_qkv;
-    const std::uint32_t heads = prefill.block.packs_heads ? problem.group_size() : 1;
+    const std::uint32_t heads = prefill.block.tile_heads;
     const std::uint32_t rows = heads * problem.q_len;
     plan.division.heads_per_block = std::min(heads, prefill.tile.q);
     plan.division.tokens_per_block = std::max(1U, prefill.tile.q / heads);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prefill_plan.hpp"
 
+#include "prefill_maps.hpp"
 #include "prefill_parameters.hpp"
 #include "rounding.hpp"
 #include "size_limits.hpp"
+
+#include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <algorithm>
 #include <string>
@@ -67,8 +70,7 @@ TileTokens tokens_of_tile(const AttentionProblem& problem, const PrefillTile& ti
 
 KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, const PrefillChoice& choice) {
   const AttentionProblem& problem = request.problem;
-  const double tokens = std::max(
-      1.0, static_cast<double>(choice.tile.q) / (choice.block.packs_heads ? problem.group_size() : 1));
+  const double tokens = std::max(1.0, static_cast<double>(choice.tile.q) / choice.block.tile_heads);
   const double operations =
       2.0 * choice.tile.q * (double{static_cast<double>(problem.head_dim_qk)} + problem.head_dim_v);
   KernelWork work;
@@ -145,8 +147,10 @@ Result<PrefillPlan> plan_prefill(const PlanRequest& request, const PrefillFamily
   plan.blocks = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(all, 1, resident));
   plan.cost = choice->cost;
   CUBINET_TRY_ASSIGN(plan.parameters, prefill_parameters(problem));
-  if (family.maps != nullptr)
-    plan.parameters.box_tokens = static_cast<int>(family.maps(problem, choice->tile, {}).box_tokens);
+  CUBINET_TRY_ASSIGN(plan.parameters.tile_heads,
+                     kernel_templates::make_fast_divisor(choice->block.tile_heads));
+  if (family.has_maps)
+    plan.parameters.box_tokens = static_cast<int>(prefill_box_tokens(problem, choice->tile));
   return plan;
 }
 

@@ -31,7 +31,7 @@ struct KernelSelector {
   SparseAttention sparse = SparseAttention::none;
   KvTransform kv_transform = KvTransform::full;
   std::uint16_t tile_size_q = 8;           // rows of Q per MMA tile: a multiple of 8, to 256
-  std::uint16_t tile_size_kv = 128;        // KV tokens per tile: a power of two, 16 to 256
+  std::uint16_t tile_size_kv = 128;        // KV tokens per tile: a multiple of 16, to 256
   std::uint16_t head_dim_per_cta_v = 128;  // columns of V that one CTA produces
   std::uint16_t head_dim_qk = 128;         // head dims: multiples of 8, 8 to 1024
   std::uint16_t head_dim_v = 128;

@@ -67,9 +67,11 @@ struct AttentionPrefillParameters {
   FastDivisor heads_kv;
   FastDivisor group;      // query heads of one KV head
   FastDivisor page_size;  // tokens of a page, a multiple of 8; paged KV
+  // Query heads of one KV head that share a Q tile: 1, or as many as a group has.
+  FastDivisor tile_heads;
 };
 
-static_assert(sizeof(AttentionPrefillParameters) == 336 && alignof(AttentionPrefillParameters) == 8,
+static_assert(sizeof(AttentionPrefillParameters) == 352 && alignof(AttentionPrefillParameters) == 8,
               "AttentionPrefillParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, k, 8);
@@ -115,6 +117,7 @@ CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, heads_q, 272);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, heads_kv, 288);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, group, 304);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, page_size, 320);
+CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, tile_heads, 336);
 
 // A tensor map as the driver encodes it (CUtensorMap).
 struct alignas(64) PrefillTensorMap {
@@ -127,13 +130,11 @@ struct AttentionPrefillMapParameters {
   PrefillTensorMap q;
   PrefillTensorMap k;
   PrefillTensorMap v;
-  PrefillTensorMap o;
 };
-static_assert(sizeof(AttentionPrefillMapParameters) == 896 && alignof(AttentionPrefillMapParameters) == 64,
+static_assert(sizeof(AttentionPrefillMapParameters) == 768 && alignof(AttentionPrefillMapParameters) == 64,
               "AttentionPrefillMapParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, q, 384);
 CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, k, 512);
 CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, v, 640);
-CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, o, 768);
 
 }  // namespace cubinet::kernel_templates
