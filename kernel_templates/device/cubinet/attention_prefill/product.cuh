@@ -49,7 +49,8 @@ __device__ inline void multiply_qk(Scores& scores, const QFragments& q_fragments
                                    SharedAddress k_step, int lane) {
   const SharedAddress k_lane =
       k_step + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
-#pragma unroll
+  // Without Q in registers, the addresses of all steps would not fit either.
+#pragma unroll(Shape::kQInRegisters ? kStepsQk : 4)
   for (int step = 0; step < kStepsQk; ++step) {
     const FragmentA q = q_fragments.get(q_warp, lane, step);
 #pragma unroll

@@ -41,25 +41,24 @@ template <int kRowBytes>
 class StepCopy {
  public:
   // `base` is the address of the head in the first page, or in the first token of the sequence.
-  __device__ StepCopy(GlobalAddress base, long long page_stride, long long token_stride)
-      : base_(base + threadIdx.x % RowShare::kRowThreads * 16),
-        page_bytes_(page_stride * Shape::kElementBytes),
-        token_bytes_(token_stride * Shape::kElementBytes) {}
+  __device__ explicit StepCopy(GlobalAddress base) : base_(base + threadIdx.x % RowShare::kRowThreads * 16) {}
 
   // Copies the step that starts at token `first`. Tokens outside `range` become zeros and are not
   // read: unused pages and the rest of a page may hold anything, and NaN in V would make 0 * NaN =
   // NaN in P V.
-  __device__ void copy(const AttentionPrefillParameters& p, SharedAddress target, int first,
-                       const Pages& pages, const Range& range) const {
+  __device__ void copy(SharedAddress target, int first, const Pages& pages, const Range& range,
+                       const kernel_templates::FastDivisor& page_size, long long page_stride,
+                       long long token_stride) const {
 #pragma unroll
     for (int i = 0; i < RowShare::kRows; ++i) {
       const int token = own_token(first, i);
       const bool valid = range.holds(token);
       GlobalAddress source = base_;
       if constexpr (Shape::kPaged) {
-        source += pages.page[i] * page_bytes_ + p.page_size.remainder(token) * token_bytes_;
+        source +=
+            Shape::kElementBytes * (pages.page[i] * page_stride + page_size.remainder(token) * token_stride);
       } else {
-        source += token * token_bytes_;
+        source += Shape::kElementBytes * (token * token_stride);
       }
       const int chunk = threadIdx.x % RowShare::kRowThreads;
       const SharedAddress row = target + swizzled<kRowBytes>(token - first, chunk);
@@ -73,8 +72,6 @@ class StepCopy {
   static_assert(kRowBytes % (16 * RowShare::kRowThreads) == 0, "threads share rows evenly");
 
   GlobalAddress base_;
-  long long page_bytes_;
-  long long token_bytes_;
 };
 
 // The steps of a tile, and the ring of stages. Each copy of K or V has a slot of its own, which is
@@ -90,10 +87,8 @@ class KvStream {
         first_((sliding_window ? seen.begin : 0) / Shape::kStep * Shape::kStep),
         count_(maximum(divide_up(seen.end - first_, Shape::kStep), 0)),
         table_(p.page_table + 4 * (sequence.index * p.page_table_stride)),
-        k_(base(p.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride, sequence, head_kv, p),
-           p.k_outer_stride, p.k_token_stride),
-        v_(base(p.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride, sequence, head_kv, p),
-           p.v_outer_stride, p.v_token_stride),
+        k_(base(p.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride, sequence, head_kv, p)),
+        v_(base(p.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride, sequence, head_kv, p)),
         ring_(ring) {}
 
   __device__ int count() const { return count_; }
@@ -163,12 +158,14 @@ class KvStream {
     v_pages_ = Pages::look_up(p_, table_ + 4ll * p_.v_page_table_offset, token(step), seen_);
   }
   __device__ void start_k(int step, int slot) const {
-    if (step < count_) k_.copy(p_, k_slot(slot), token(step), pages_, seen_);
+    if (step < count_)
+      k_.copy(k_slot(slot), token(step), pages_, seen_, p_.page_size, p_.k_outer_stride, p_.k_token_stride);
     async_copy_commit();
   }
   __device__ void start_v(int step, int slot) {
+    const Pages& pages = separate_page_tables ? v_pages_ : pages_;
     if (step < count_)
-      v_.copy(p_, v_slot(slot), token(step), separate_page_tables ? v_pages_ : pages_, seen_);
+      v_.copy(v_slot(slot), token(step), pages, seen_, p_.page_size, p_.v_outer_stride, p_.v_token_stride);
     async_copy_commit();
   }
 
