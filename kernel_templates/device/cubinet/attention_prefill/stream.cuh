@@ -101,10 +101,10 @@ class KvStream {
 #pragma unroll 1
     for (int step = 0; step < stages; ++step) {
       pages_ = Pages::look_up(p_, table_, token(step), seen_);
+      if constexpr (separate_page_tables) look_up_v(step);
       start_k(step, step);
       if (step + 1 < stages) start_v(step, step);
     }
-    if constexpr (separate_page_tables) look_up_v(stages - 1);
   }
 
   // Blocks until the copies that this thread committed before `fill` are complete.
