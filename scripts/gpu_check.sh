@@ -221,7 +221,7 @@ run_benchmark() { # VERB
 # Runs the full set of inputs of the random tests.
 run_random() {
   CUBINET_TEST_EVERY=1 measure random "$tree/tests/attention/test_attention_gpu" \
-    --test-case='Every family computes random problems*,The shapes that the prior system*,Long sequences*'
+    --test-case='Every family computes random problems*,Every family of prefill computes*,The shapes that the prior system*,Long sequences*'
 }
 
 skip() { # REASON
