@@ -99,7 +99,7 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   state.maximum[0] = state.maximum[1] = negative_infinity();
   process_steps(state, stream, p, tile, q_shared, first_row);
   async_copy_wait<0>();
-  store_tile(p, tile, state, q_shared + first_row * Shape::kRowBytesQ, first_row);
+  store_tile<Shape::Output>(p, tile, state, q_shared + first_row * Shape::kRowBytesQ, first_row);
 }
 
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)

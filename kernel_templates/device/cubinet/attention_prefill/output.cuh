@@ -26,13 +26,14 @@ __device__ inline float finish_row(const AttentionPrefillParameters& p, const Ou
 }
 
 // Writes the 16 rows of a warp. `staging` is the shared memory of the warp's rows of Q, which no
-// thread uses any more. All lanes of the warp must call it.
+// other warp uses. All lanes of the warp must call it.
+template <class Output>
 __device__ inline void store_tile(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
                                   const RowStateOf<Shape>& state, SharedAddress staging, int first_row) {
-  using Output = Shape::Output;
   const int lane = threadIdx.x % 32;
   const PackedRows rows = tile.rows(p);
   if (!rows.holds(first_row)) return;
+  __syncwarp();  // all lanes have read Q
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int of_warp = lane / 4 + 8 * half;
