@@ -10,8 +10,8 @@
 #   FOLDER   published cubins, fetched as in scripts/import_published.sh; for the part published
 #   -k       the folder of cases.json and corpus.bundle, written by scripts/corpus/cases.py; for the
 #            part corpus
-#   PART     tests (with the examples), random (2,500 random problems of decode attention against
-#            float64), published (published kernels against float64, on a device of 10.x),
+#   PART     tests (with the examples), random (2,500 random problems of decode attention and 2,000
+#            of prefill against float64), published (published kernels against float64, on a device of 10.x),
 #            benchmarks, sanitizer, peers, corpus, tune (a new table of measurements); default: all
 #            eight; or one of a group alone: compile, load, bundle, launch, threads, busy, soak,
 #            prepare, decode, step, table; launch_peers, python_first, attention_table, speculative,
