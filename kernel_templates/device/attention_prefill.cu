@@ -7,8 +7,8 @@
   "base": "attention_prefill.base.json",
   "minimum_target": "sm_80",
   "parameters": [
-    {"name": "head_dim_qk", "values": [64, 72, 80, 96, 128, 192, 256]},
-    {"name": "head_dim_v", "values": [64, 72, 80, 96, 128, 256]},
+    {"name": "head_dim_qk", "values": [64, 72, 80, 96, 128, 192, 256, 512]},
+    {"name": "head_dim_v", "values": [64, 72, 80, 96, 128, 256, 512]},
     {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens; a warp has 16 of them"},
     {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
@@ -19,7 +19,7 @@
   "kernels": [
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
-     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((head_dim_v + 31) / 32 * 64) + 16",
+     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, 256) + 31) / 32 * 64) + 16",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -31,6 +31,9 @@
 // Grid: any number of CTAs. A CTA computes one tile of Q after the other. A tile is tile_size_q
 // packed rows of one sequence and KV head. The schedule orders the tiles by their KV, the longest
 // first, from the lengths on the device. A counter in global memory gives each CTA its next tile.
+//
+// A warp has registers for 256 columns of the output. With more, a tile is computed once for each
+// part of 256 columns.
 //
 // A CTA has tile_size_q / 16 warps, which share each step of K and V and process 16 rows each. All
 // threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
@@ -93,7 +96,7 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnsQk / 8>(p, rows, tile.sequence, tile.head_kv,
                                                                         q_shared);
   async_copy_commit();
-  KvStream stream(p, tile.sequence, tile.head_kv, seen, q_shared + Shape::kQBytes);
+  KvStream stream(p, tile, seen, q_shared + Shape::kQBytes);
   stream.fill();
   stream.wait_for_earlier_copies();
   __syncthreads();

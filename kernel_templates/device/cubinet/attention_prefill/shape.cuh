@@ -17,9 +17,10 @@ struct Declared {
   using Output = dtype_o;
   // Rows in shared memory are padded with zeros to multiples of 64 bytes.
   static constexpr int kHeadDimQk = round_up(head_dim_qk, 32);
-  static constexpr int kHeadDimV = round_up(head_dim_v, 32);
+  static constexpr int kColumnParts = divide_up(head_dim_v, 256);
   static constexpr int kColumnsQk = head_dim_qk;
-  static constexpr int kColumnsV = head_dim_v;
+  static constexpr int kColumnsV = head_dim_v / kColumnParts;  // of one part
+  static constexpr int kHeadDimV = round_up(kColumnsV, 32);
   static constexpr int kTileQ = tile_size_q;
   static constexpr bool kPaged = kv_layout == kv_layout_values::paged;
   static constexpr bool kCausal = mask == mask_values::causal;
