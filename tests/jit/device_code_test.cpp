@@ -276,10 +276,15 @@ TEST_CASE("no shape of prefill attention has registers to spill, on old and new 
               .set("sliding_window", ParameterValue(all_options))
               .set("soft_cap", ParameterValue(all_options))
               .set("separate_page_tables", ParameterValue(all_options));
+          // Tall tiles of wide heads do not fit the shared memory of every target.
+          const auto resolved = request.kernel_template->resolve(request.spec);
+          REQUIRE(resolved);
+          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
         }
       }
     }
   }
+  CHECK(requests.size() > 80);
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
