@@ -50,12 +50,12 @@ namespace cubinet::attention_prefill {
 
 using Visible = VisibleOf<Shape>;
 using Tile = TileOf<Shape>;
+static_assert(16 + sizeof(Tile) <= Shape::kTileBytes, "the tile fits its memory");
 
 // The mask of draft tokens of kernels without a custom mask.
 struct NoDraftMask {};
 
-// The tile and the index of the next one, in shared memory: the loop over steps has no registers for
-// them.
+// Returns the tile from shared memory: the loop over steps has no registers for it.
 __device__ inline Tile reload_tile(SharedAddress shared) {
   Tile tile;
   load_shared_object(shared + Shape::kWorkBytes + 16, tile);
@@ -63,8 +63,9 @@ __device__ inline Tile reload_tile(SharedAddress shared) {
 }
 
 // Processes all steps of a tile. `first_row` is the first row of this warp in the tile.
-__device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream, const AttentionPrefillParameters& p,
-                                     const Range& seen_by_all, SharedAddress shared, int first_row) {
+__device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
+                                     const AttentionPrefillParameters& p, const Range& seen_by_all,
+                                     SharedAddress shared, int first_row) {
   const int lane = threadIdx.x % 32;
   const SharedAddress q_warp = shared + first_row * Shape::kRowBytesQ;
   const QFragments q_fragments(q_warp, lane);

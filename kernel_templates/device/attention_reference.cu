@@ -81,8 +81,7 @@ struct KvRows {
 
   __device__ KvRows(const AttentionPrefillParameters& p, const Sequence& sequence, GlobalAddress tensor,
                     long long outer_stride, long long token_stride, long long head_offset, bool is_v)
-      : table(p.page_table +
-              4 * (sequence.index * p.page_table_stride + (is_v ? p.v_page_table_offset : 0))),
+      : table(p.page_table + 4 * (sequence.index * p.page_table_stride + (is_v ? p.v_page_table_offset : 0))),
         outer(outer_stride),
         token(token_stride) {
     long long first = head_offset;
@@ -125,8 +124,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int begin = begin_of(token);
   const int end = end_of(token);
   const GlobalAddress q =
-      p.q + sizeof(dtype) * (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) +
-                             head * p.q_head_stride);
+      p.q + sizeof(dtype) *
+                (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) + head * p.q_head_stride);
   const KvRows k(p, sequence, p.k, p.k_outer_stride, p.k_token_stride, head_kv * p.k_head_stride, false);
   const KvRows v(p, sequence, p.v, p.v_outer_stride, p.v_token_stride, head_kv * p.v_head_stride, true);
 
