@@ -35,8 +35,8 @@ using ElementBits = std::vector<std::uint16_t, UnsetAllocator<std::uint16_t>>;
 // The tensors of a problem in host memory, laid out for the kernel.
 struct AttentionInputs {
   ElementBits q;  // [tokens, heads_q, head_dim_qk]
-  // A pool of `pages` pages in the problem's order. With separate_qkv: [tokens, heads_kv, head
-  // dim], one sequence after the other.
+  // A pool of `pages` pages in the problem's order. With contiguous_kv: [batch, kv_len, heads_kv,
+  // head dim]. With separate_qkv: [tokens, heads_kv, head dim], one sequence after the other.
   ElementBits k;
   ElementBits v;  // empty for latent attention, whose V is the first head_dim_v columns of K
   // [batch, pages_per_sequence()]. With separate_page_tables: [batch, 2, pages_per_sequence()], K's
@@ -86,6 +86,16 @@ struct AttentionOutputs {
 // (invalid_argument) if sizes, lengths or page numbers do not fit the problem.
 Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
                                              unsigned threads = 0);
+
+// Returns whether attention_reference_on() serves the problem.
+bool has_device_reference(const AttentionProblem& problem);
+
+// Computes the same on a device, in double precision, for problems that take a CPU too long. Blocks
+// until it is done. Returns unsupported for a problem that has no such kernel, and errors of the
+// Runtime and the driver. REQUIRES: the inputs fit the problem.
+Result<AttentionOutputs> attention_reference_on(Runtime& runtime, const std::shared_ptr<const Device>& device,
+                                                const AttentionProblem& problem,
+                                                const AttentionInputs& inputs);
 
 // Two parts to merge, in host memory, and their values in double precision.
 struct MergeInputs {

@@ -14,7 +14,8 @@ template <bool kCaps>
 class SoftCap {
  public:
   // Replaces `scale_log2`, the scales of a lane's two rows, by the scales of the bounded logits.
-  __device__ SoftCap(const AttentionDecodeParameters& p, float (&scale_log2)[2]) {
+  template <class Parameters>
+  __device__ SoftCap(const Parameters& p, float (&scale_log2)[2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       twice_[half] = 2.0f * scale_log2[half] / p.soft_cap;
@@ -42,7 +43,8 @@ class SoftCap {
 template <>
 class SoftCap<false> {
  public:
-  __device__ SoftCap(const AttentionDecodeParameters&, float (&)[2]) {}
+  template <class Parameters>
+  __device__ SoftCap(const Parameters&, float (&)[2]) {}
   template <int kTiles>
   __device__ void apply(FragmentD (&)[kTiles]) const {}
   __device__ float bounded(float score, int) const { return score; }
@@ -82,11 +84,11 @@ class DraftMask {
 };
 
 // Sets the logits of hidden tokens to -infinity. `visible` and `draft_mask` are those of a lane's
-// two rows; `token` is the first token of the slice.
-template <class Shape, int kTiles>
+// two rows; `token` is the first token of the slice. `draft_mask` is read for a custom mask.
+template <class Shape, class Draft, int kTiles>
 __device__ inline void mask_scores(FragmentD (&scores)[kTiles],
                                    const typename VisibleOf<Shape>::Range (&visible)[2],
-                                   const DraftMask& draft_mask, int token, int lane) {
+                                   const Draft& draft_mask, int token, int lane) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll

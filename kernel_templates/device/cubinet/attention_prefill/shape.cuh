@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The sizes of the template `attention_prefill`, computed from its parameters.
+#include <cubinet/attention/shape.cuh>
+#include <cubinet/kernel_templates/attention_prefill_parameters.h>
+#include <cubinet/parameters.cuh>
+
+namespace cubinet::attention_prefill {
+
+using namespace parameters;
+using namespace attention;
+using kernel_templates::AttentionPrefillParameters;
+
+struct Declared {
+  using Q = dtype;
+  using Kv = dtype;
+  using Output = dtype_o;
+  // Rows in shared memory are padded with zeros to multiples of 64 bytes.
+  static constexpr int kHeadDimQk = round_up(head_dim_qk, 32);
+  static constexpr int kColumnParts = divide_up(head_dim_v, 256);
+  static constexpr int kColumnsQk = head_dim_qk;
+  static constexpr int kColumnsV = head_dim_v / kColumnParts;  // of one part
+  static constexpr int kHeadDimV = round_up(kColumnsV, 32);
+  static constexpr int kTileQ = tile_size_q;
+  static constexpr bool kPaged = kv_layout == kv_layout_values::paged;
+  static constexpr bool kCausal = mask == mask_values::causal;
+  static constexpr bool kCustomMask = false;
+  static constexpr bool kSlidingWindow = sliding_window;
+  static constexpr bool kSoftCap = soft_cap;
+  static constexpr bool kSeparatePageTables = separate_page_tables;
+};
+
+struct Shape : BasicShape<Declared> {
+  // The 16-row tiles of a warp. Two share what the warp loads of K and V, if the accumulators fit.
+  static constexpr int kRowTiles = kTileQ == 128 && kColumnsV <= 96 ? 2 : 1;
+  static constexpr int kWarpRows = 16 * kRowTiles;
+  static constexpr int kThreads = 32 * kTileQ / kWarpRows;
+  static constexpr int kStep = tile_size_kv;  // KV tokens
+  static constexpr int kSlice = kStep;
+  static constexpr int kTilesV = round_up(kColumnsV / 8, 2);
+  static constexpr int kStepBytesK = kStep * kRowBytesK;
+  static constexpr int kStepBytesV = kStep * kRowBytesV;
+  static constexpr int kRingBytes = stages * (kStepBytesK + kStepBytesV);
+  static constexpr int kWorkBytes = kQBytes + kRingBytes;
+  static constexpr int kTileBytes = 48;  // the index of the next tile, and the current one
+  static constexpr int kSharedBytes = kWorkBytes + kTileBytes;
+  // Keeps Q in registers if it fits beside the accumulators.
+  static constexpr bool kQInRegisters = kHeadDimQk <= 128 && kRowTiles == 1;
+  static constexpr int kBlocksPerSm = 1;
+};
+constexpr int kStepsQk = divide_up(head_dim_qk, 16);
+
+static_assert(attention_prefill_threads == Shape::kThreads, "the host's formula of the CTA size differs");
+static_assert(attention_prefill_shared_bytes == Shape::kSharedBytes,
+              "the host's formula of the shared memory differs");
+
+}  // namespace cubinet::attention_prefill
