@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -11,17 +12,20 @@
 namespace cubinet {
 namespace {
 
-// Returns up to eight bytes as a word, the missing ones as zero. A copy of a variable length would
-// be a call.
-std::uint64_t load_word(const char* bytes, std::size_t size) {
-  std::uint64_t word = 0;
-  if (size >= 8) {
-    std::memcpy(&word, bytes, 8);
-    return word;
-  }
-  for (std::size_t i = 0; i < size; ++i)
-    word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+template <class Word>
+std::uint64_t load(const char* bytes) {
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
   return word;
+}
+
+// Returns up to eight bytes as a word. Different bytes of one length give different words. A copy
+// of a variable length would be a call, so loads overlap instead.
+std::uint64_t load_word(const char* bytes, std::size_t size) {
+  if (size >= 8) return load<std::uint64_t>(bytes);
+  if (size >= 4) return load<std::uint32_t>(bytes) | load<std::uint32_t>(bytes + size - 4) << 32U;
+  return load<std::uint8_t>(bytes) | load<std::uint8_t>(bytes + size / 2) << 8U |
+         load<std::uint8_t>(bytes + size - 1) << 16U;
 }
 
 // Passes all members of a specification to `add` as words. A string or list follows its length.
@@ -50,7 +54,14 @@ void write_words(const KernelSpec& spec, const Add& add) {
   add(spec.parameters.size());
   for (const auto& [name, value] : spec.parameters) {
     add_list(name, 0);
-    std::visit([&, kind = value.index()](const auto& held) { add_value(held, kind); }, value);
+    // The usual types without a call by a table.
+    if (const auto* number = std::get_if<std::int64_t>(&value)) {
+      add_value(*number, value.index());
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      add_value(*text, value.index());
+    } else {
+      std::visit([&, kind = value.index()](const auto& held) { add_value(held, kind); }, value);
+    }
   }
   for (const auto& [name, value] : spec.options) {
     add_list(name, 0);
@@ -63,19 +74,29 @@ void write_words(const KernelSpec& spec, const Add& add) {
 class SpecWords {
  public:
   explicit SpecWords(const KernelSpec& spec) : spec_(spec) {
-    write_words(spec, [this](std::uint64_t word) {
-      if (count_ < first_.size()) first_[count_] = word;
-      ++count_;
-      hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15U;  // an odd number: 2^64 divided by the golden ratio
-      hash_ ^= hash_ >> 32U;
+    std::uint64_t* next = first_;
+    std::uint64_t* const end = first_ + std::size(first_);
+    std::size_t more = 0;
+    std::uint64_t hash = 0;
+    write_words(spec, [&](std::uint64_t word) {
+      if (next != end) {
+        *next++ = word;
+      } else {
+        ++more;
+      }
+      // The products do not wait for each other, only the sums do.
+      hash = (hash << 23U | hash >> 41U) + word * kFactor;
     });
+    count_ = static_cast<std::size_t>(next - first_) + more;
+    hash_ = (hash ^ hash >> 32U) * kFactor;
+    hash_ ^= hash_ >> 32U;
   }
 
   std::uint64_t hash() const { return hash_; }
 
   bool operator==(const std::vector<std::uint64_t>& words) const {
     if (words.size() != count_) return false;
-    if (count_ <= first_.size()) return std::equal(words.begin(), words.end(), first_.begin());
+    if (count_ <= std::size(first_)) return std::equal(words.begin(), words.end(), first_);
     // The source of a kernel, for example, is a long text.
     auto expected = words.begin();
     bool equal = true;
@@ -91,8 +112,11 @@ class SpecWords {
   }
 
  private:
+  // An odd number with about as many ones as zeros: 2^64 divided by the golden ratio.
+  static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;
+
   const KernelSpec& spec_;
-  std::array<std::uint64_t, 128> first_;  // a larger one than usual specifications fill
+  std::uint64_t first_[128];  // more than usual specifications have
   std::size_t count_ = 0;
   std::uint64_t hash_ = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 constexpr int kBusyKernels = 200;
 constexpr unsigned kBusyThreads = 15;  // the 16th compiles
 
-// How long a load may take behind the traffic before the traffic is stopped.
+// The traffic stops if a load takes longer behind it.
 constexpr std::chrono::seconds kLongestLoad(10);
 
 // A source that NVRTC compiles for about ten seconds: 330 inlined double precision functions.
