@@ -14,7 +14,8 @@ template <bool kCaps>
 class SoftCap {
  public:
   // Replaces `scale_log2`, the scales of a lane's two rows, by the scales of the bounded logits.
-  __device__ SoftCap(const AttentionDecodeParameters& p, float (&scale_log2)[2]) {
+  template <class Parameters>
+  __device__ SoftCap(const Parameters& p, float (&scale_log2)[2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       twice_[half] = 2.0f * scale_log2[half] / p.soft_cap;
@@ -42,7 +43,8 @@ class SoftCap {
 template <>
 class SoftCap<false> {
  public:
-  __device__ SoftCap(const AttentionDecodeParameters&, float (&)[2]) {}
+  template <class Parameters>
+  __device__ SoftCap(const Parameters&, float (&)[2]) {}
   template <int kTiles>
   __device__ void apply(FragmentD (&)[kTiles]) const {}
   __device__ float bounded(float score, int) const { return score; }

@@ -67,9 +67,10 @@ struct AttentionPrefillParameters {
   FastDivisor heads_kv;
   FastDivisor group;      // query heads of one KV head
   FastDivisor page_size;  // tokens of a page, a multiple of 8; paged KV
+  FastDivisor tile_heads;  // query heads of one KV head that share a tile: 1 or group; kernels with tensor maps
 };
 
-static_assert(sizeof(AttentionPrefillParameters) == 336 && alignof(AttentionPrefillParameters) == 8,
+static_assert(sizeof(AttentionPrefillParameters) == 352 && alignof(AttentionPrefillParameters) == 8,
               "AttentionPrefillParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, k, 8);
@@ -115,6 +116,7 @@ CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, heads_q, 272);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, heads_kv, 288);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, group, 304);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, page_size, 320);
+CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, tile_heads, 336);
 
 // A tensor map as the driver encodes it (CUtensorMap).
 struct alignas(64) PrefillTensorMap {

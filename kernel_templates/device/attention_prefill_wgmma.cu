@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cubinet-template
+{
+  "name": "attention_prefill_wgmma",
+  "interface": 1,
+  "summary": "Prefill attention over a paged or contiguous KV cache on Hopper: TMA, products by wgmma, persistent blocks",
+  "base": "attention_prefill.base.json",
+  "minimum_target": "sm_90a",
+  "parameters": [
+    {"name": "tile_size_q", "type": "int", "values": [128, 192], "default": 128,
+     "summary": "rows of the Q tile; a warpgroup has 64 of them"},
+    {"name": "tile_size_kv", "type": "int", "values": [64, 80, 112, 128, 144, 160, 176, 192], "default": 128,
+     "summary": "KV tokens of one step"},
+    {"name": "stages", "type": "int", "minimum": 2, "maximum": 4, "default": 2,
+     "summary": "stages of K and of V in shared memory"},
+    {"name": "ping_pong", "type": "bool", "default": true,
+     "summary": "the warpgroups take turns: one multiplies while the others compute the softmax"}
+  ],
+  "kernels": [
+    {"name": "attention_prefill_wgmma",
+     "threads": "tile_size_q * 2 + 128",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 48 + 40 * stages",
+     "parameter_bytes": 896,
+     "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
+     "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
+     "grid": "min(tiles of the bounds, SMs)",
+     "programmatic_launch": true}
+  ]
+}
+*/
+// Grid: any number of CTAs. A CTA computes one tile of Q after the other. A counter in global
+// memory gives each CTA its next tile.
+//
+// A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
+// finds the tiles and copies Q, K and V with TMA. Warp 1 sets rows of V to zero that no query token
+// sees. Each consumer warpgroup has 64 rows of the tile. Q has one stage in shared memory, K and V
+// have `stages` each; they are filled and released through mbarriers.
+#include <cubinet/attention_prefill_wgmma/consumer.cuh>
+#include <cubinet/attention_prefill_wgmma/loader.cuh>
+#include <cubinet/pdl.cuh>
+
+namespace cubinet::attention_prefill_wgmma {
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    attention_prefill_wgmma(const __grid_constant__ AttentionPrefillMapParameters maps) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const SharedLayout layout{shared_address(shared)};
+  if (threadIdx.x == 0) layout.init();
+  wait_for_prerequisites();
+  launch_dependents();
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
+  if (warpgroup == 0) {
+    give_registers<kProducerRegisters>();
+    const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
+    if (warp == 0) load_tiles(maps, layout);
+    if (warp == 1) clean_tiles(maps.p, layout);
+  } else {
+    take_registers<kConsumerRegisters>();
+    Consumer(maps.p, layout, warpgroup - 1).run();
+  }
+}
+
+}  // namespace cubinet::attention_prefill_wgmma

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The output of `attention_prefill_wgmma`: sinks, LSEs, and stores of 16 bytes from registers.
+#include <cubinet/attention_prefill_wgmma/softmax.cuh>
+#include <cubinet/elements.cuh>
+
+namespace cubinet::attention_prefill_wgmma {
+
+// Stores the rows of a thread. `row` is the first one in the tile. All lanes of the warp must call
+// it.
+class Epilogue {
+ public:
+  __device__ Epilogue(const AttentionPrefillParameters& p, const Tile& tile, int row)
+      : p_(p), tile_(tile), row_(row) {}
+
+  // Stores the normalised output and the LSEs.
+  __device__ void store(const RowSoftmax& softmax, Output& output) const {
+    const float scale = p_.output_scale_address != 0 ? load_global_float(p_.output_scale_address)
+                                                     : p_.output_scale;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = row_ + 8 * half;
+      const int token_of_tile = p_.tile_heads.quotient(row);
+      const int token = tile_.q_token + token_of_tile;
+      const int head = tile_.head + row - token_of_tile * p_.tile_heads.divisor;
+      const bool exists = token < tile_.q_len && token_of_tile < tile_size_q / p_.tile_heads.divisor;
+
+      const float sum = softmax.sum(half);
+      const float maximum = softmax.maxima[half];
+      float factor = sum > 0.0f ? scale * reciprocal_approx(sum) : 0.0f;
+      float lse = sum > 0.0f ? maximum + log2_approx(sum) : negative_infinity();
+      if (p_.sinks != 0 && exists) add_sink(load_global_float(p_.sinks + 4 * head) * kLog2E, factor, lse);
+      if (p_.lse != 0 && exists && threadIdx.x % 4 == 0)
+        store_global_float(p_.lse + 4 * (static_cast<long long>(tile_.q_first + token) * p_.heads_q.divisor +
+                                         head),
+                           lse * kLn2);
+      const long long first = p_.q_offsets != 0 ? tile_.q_first * p_.o_token_stride
+                                                : tile_.sequence * p_.o_batch_stride;
+      store_row<dtype_o>(output, half, factor,
+                p_.o + sizeof(dtype_o) * (first + token * p_.o_token_stride + head * p_.o_head_stride),
+                exists);
+    }
+  }
+
+ private:
+  // Adds a sink, a logit without V, to the LSE and the factor of the output.
+  __device__ static void add_sink(float sink, float& factor, float& lse) {
+    if (sink == negative_infinity()) return;
+    const float highest = fmaxf(lse, sink);
+    const float tokens = exp2_approx(lse - highest);
+    const float total = tokens + exp2_approx(sink - highest);
+    factor *= tokens * reciprocal_approx(total);
+    lse = highest + log2_approx(total);
+  }
+
+  template <typename Element>
+  __device__ static void store_row(const Output& output, int half, float factor, GlobalAddress target,
+                                   bool exists) {
+    const int lane = static_cast<int>(threadIdx.x) % 4;
+    if constexpr (is_same<Element, fp32>) {
+      if (!exists) return;
+#pragma unroll
+      for (int tile = 0; tile < kOutputTiles; ++tile)
+        store_global_8(target + tile * 32 + lane * 8,
+                       make_uint2(__float_as_uint(output[tile].r[2 * half] * factor),
+                                  __float_as_uint(output[tile].r[2 * half + 1] * factor)));
+    } else {
+#pragma unroll
+      for (int tile = 0; tile < kOutputTiles; tile += 4) {
+        unsigned words[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          words[i] = pack2<Element>(output[tile + i].r[2 * half] * factor,
+                                    output[tile + i].r[2 * half + 1] * factor);
+        const uint4 chunk = transposed(words);
+        if (exists) store_global_16(target + (tile + lane) * 16, chunk);
+      }
+    }
+  }
+
+  // Transposes 4 x 4 words over four adjacent lanes: lane i gets word i of each lane.
+  __device__ static uint4 transposed(const unsigned (&words)[4]) {
+    const bool odd = (threadIdx.x & 1) != 0;
+    const bool upper = (threadIdx.x & 2) != 0;
+    const unsigned from0 = __shfl_xor_sync(kAllLanes, odd ? words[0] : words[1], 1);
+    const unsigned from1 = __shfl_xor_sync(kAllLanes, odd ? words[2] : words[3], 1);
+    const unsigned lower_even = odd ? from0 : words[0];
+    const unsigned lower_odd = odd ? words[1] : from0;
+    const unsigned upper_even = odd ? from1 : words[2];
+    const unsigned upper_odd = odd ? words[3] : from1;
+    const unsigned even = __shfl_xor_sync(kAllLanes, upper ? lower_even : upper_even, 2);
+    const unsigned odds = __shfl_xor_sync(kAllLanes, upper ? lower_odd : upper_odd, 2);
+    return upper ? make_uint4(even, odds, upper_even, upper_odd)
+                 : make_uint4(lower_even, lower_odd, even, odds);
+  }
+
+  const AttentionPrefillParameters& p_;
+  const Tile& tile_;
+  int row_;
+};
+
+}  // namespace cubinet::attention_prefill_wgmma

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The producer warpgroup of `attention_prefill_wgmma`. One warp copies Q, K and V with TMA, and
+// finds the tiles. Another warp sets the rows of V to zero that no query token sees.
+#include <cubinet/attention_prefill_wgmma/layout.cuh>
+#include <cubinet/tensor_map.cuh>
+
+namespace cubinet::attention_prefill_wgmma {
+
+// The rows of a step of V that must be zero: a weight of zero times NaN would be NaN.
+struct InvisibleRows {
+  int begin;  // rows before it, and from `end` on, are invisible
+  int end;
+
+  __device__ InvisibleRows(const AttentionPrefillParameters& p, const Tile& tile, int step)
+      : begin(0), end(tile.kv_len - step * kStep) {
+    if constexpr (sliding_window) begin = tile.prefix() + 1 - p.window - step * kStep;
+  }
+  __device__ bool any() const { return begin > 0 || end < kStep; }
+};
+
+// Copies Q, K and V. All lanes of one warp must call each function together.
+class Loader {
+ public:
+  __device__ Loader(const AttentionPrefillMapParameters& maps, const SharedLayout& layout)
+      : maps_(maps),
+        p_(maps.p),
+        layout_(layout),
+        pieces_(kStep / maps.p.box_tokens),
+        piece_(lane() % pieces_),
+        block_(lane() / pieces_) {}
+
+  // Copies everything of one tile.
+  __device__ void load(const Tile& tile) {
+    const Source source(p_, tile);
+    int page = page_of(source, tile.first_step, 0);
+    if (tile.steps > 0) load_k(tile, source, tile.first_step, page);
+    load_q(tile);
+#pragma unroll 1
+    for (int i = 0; i < tile.steps; ++i) {
+      const int step = tile.first_step + i;
+      const int next_page = page_of(source, step + 1, 0);
+      const int v_page = separate_page_tables ? page_of(source, step, p_.v_page_table_offset) : page;
+      if (i + 1 < tile.steps) load_k(tile, source, step + 1, next_page);
+      load_v(tile, source, step, v_page);
+      page = next_page;
+    }
+  }
+
+  // Announces that no tile follows.
+  __device__ void finish() {
+    mbarrier_wait(layout_.q_empty(), q_parity_ ^ 1);
+    if (lane() == 0) {
+      Tile none = {};
+      none.sequence = -1;
+      layout_.store_tile(none);
+      mbarrier_arrive(layout_.q_full());
+    }
+  }
+
+ private:
+  // The location of the KV of a tile.
+  struct Source {
+    int head;
+    int kv_len;
+    int first;            // contiguous: index of the first token in the map
+    int outer;            // contiguous: index of the sequence in the map
+    GlobalAddress table;  // paged: page table entries
+
+    __device__ Source(const AttentionPrefillParameters& p, const Tile& tile)
+        : head(p.group.quotient(tile.head)), kv_len(tile.kv_len), first(0), outer(tile.sequence), table(0) {
+      if constexpr (kPaged) {
+        table = p.page_table + 4 * (tile.sequence * p.page_table_stride);
+      } else if (p.kv_offsets != 0) {
+        first = load_global_constant_int(p.kv_offsets + 4ull * static_cast<unsigned>(tile.sequence));
+        outer = 0;
+      }
+    }
+  };
+
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+
+  // Returns the first token of the lane's piece of a step.
+  __device__ int own_token(int step) const { return step * kStep + piece_ * p_.box_tokens; }
+
+  // Returns the page of the lane's piece of a step. Pieces after the last token get a page that
+  // does not exist, which is read as zeros.
+  __device__ int page_of(const Source& source, int step, int table_offset) const {
+    if constexpr (!kPaged) return source.outer;
+    const int token = own_token(step);
+    if (token >= source.kv_len) return -1;
+    const int entry = p_.page_size.quotient(token) + table_offset;
+    return load_global_constant_int(source.table + 4ll * entry);
+  }
+
+  template <int kBlocks>
+  __device__ void copy(const void* map, SharedAddress target, const Source& source, int step, int page,
+                       SharedAddress full) const {
+    const int token = own_token(step);
+    const int row = kPaged ? p_.page_size.remainder(token) : source.first + token;
+    target += piece_ * p_.box_tokens * kBlockRowBytes;
+    for (int block = block_; block < kBlocks; block += 32 / pieces_) {
+      if (block_ < 32 / pieces_)
+        copy_box(target + block * kKvBlockBytes, map, block * kBlockElements, row, source.head, page,
+                      full);
+    }
+  }
+
+  __device__ void load_k(const Tile&, const Source& source, int step, int page) {
+    mbarrier_wait(layout_.k_empty(k_.index), k_.parity ^ 1);
+    const SharedAddress full = layout_.k_full(k_.index);
+    if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesK);
+    __syncwarp();
+    copy<kBlocksQk>(&maps_.k, layout_.k(k_.index), source, step, page, full);
+    k_.advance();
+  }
+  __device__ void load_v(const Tile& tile, const Source& source, int step, int page) {
+    mbarrier_wait(layout_.v_empty(v_.index), v_.parity ^ 1);
+    const SharedAddress full = InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(v_.index)
+                                                                   : layout_.v_full(v_.index);
+    if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
+    __syncwarp();
+    copy<kBlocksV>(&maps_.v, layout_.v(v_.index), source, step, page, full);
+    v_.advance();
+  }
+  __device__ void load_q(const Tile& tile) {
+    mbarrier_wait(layout_.q_empty(), q_parity_ ^ 1);
+    q_parity_ ^= 1;
+    const SharedAddress full = layout_.q_full();
+    if (lane() == 0) {
+      layout_.store_tile(tile);
+      const int rows = tile_size_q / p_.tile_heads.divisor * p_.tile_heads.divisor;
+      mbarrier_arrive_expect_bytes(full, static_cast<unsigned>(kBlocksQk * kBlockRowBytes * rows));
+    }
+    __syncwarp();
+    const bool ragged = p_.q_offsets != 0;
+    if (lane() < kBlocksQk)
+      copy_box(layout_.q() + lane() * kQBlockBytes, &maps_.q, lane() * kBlockElements, tile.head,
+                    tile.q_token + (ragged ? tile.q_first : 0), ragged ? 0 : tile.sequence, full);
+  }
+
+  const AttentionPrefillMapParameters& maps_;
+  const AttentionPrefillParameters& p_;
+  const SharedLayout& layout_;
+  int pieces_;  // boxes of a block of a step
+  int piece_;   // the lane's box, and its first block
+  int block_;
+  Stage k_;
+  Stage v_;
+  unsigned q_parity_ = 0;
+};
+
+// Finds and copies all tiles of the CTA. All lanes of one warp must call it.
+__device__ inline void load_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
+  const AttentionPrefillParameters& p = maps.p;
+  Schedule schedule(p);
+  Loader loader(maps, layout);
+  int index = static_cast<int>(blockIdx.x);
+  Tile tile;
+#pragma unroll 1
+  while (schedule.find(index, tile)) {
+    int next = 0;
+    if (threadIdx.x % 32 == 0) next = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
+    loader.load(tile);
+    index = __shfl_sync(kAllLanes, next, 0);
+  }
+  if (threadIdx.x % 32 == 0) release_counters(p);
+  loader.finish();
+}
+
+// Sets invisible rows of V to zero, in all tiles of the CTA. All lanes of one warp must call it.
+__device__ inline void clean_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  Stage stage;
+  unsigned parity = 0;
+  unsigned unclean_parities = 0;
+#pragma unroll 1
+  while (true) {
+    mbarrier_wait(layout.q_full(), parity);
+    parity ^= 1;
+    const Tile tile = layout.load_tile();
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(layout.q_empty());
+    if (tile.sequence < 0) return;
+#pragma unroll 1
+    for (int i = 0; i < tile.steps; ++i, stage.advance()) {
+      const InvisibleRows invisible(p, tile, tile.first_step + i);
+      if (!invisible.any()) continue;
+      mbarrier_wait(layout.v_unclean(stage.index), unclean_parities >> stage.index & 1);
+      unclean_parities ^= 1u << stage.index;
+      const unsigned zeros[4] = {};
+#pragma unroll 1
+      for (int row = lane / 8; row < kStep; row += 4) {
+        if (row >= invisible.begin && row < invisible.end) continue;
+#pragma unroll
+        for (int block = 0; block < kBlocksV; ++block)
+          store_shared_16(layout.v(stage.index) + block * kKvBlockBytes + row * kBlockRowBytes + lane % 8 * 16,
+                          zeros);
+      }
+      fence_async_proxy();
+      __syncwarp();
+      if (lane == 0) mbarrier_arrive(layout.v_full(stage.index));
+    }
+  }
+}
+
+}  // namespace cubinet::attention_prefill_wgmma
