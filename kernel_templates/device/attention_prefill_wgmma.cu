@@ -11,7 +11,7 @@
      "summary": "rows of the Q tile; a warpgroup has 64 of them"},
     {"name": "tile_size_kv", "type": "int", "values": [64, 80, 112, 128, 144, 160, 176, 192], "default": 128,
      "summary": "KV tokens of one step"},
-    {"name": "stages", "type": "int", "minimum": 2, "maximum": 4, "default": 2,
+    {"name": "stages", "type": "int", "values": [2, 4], "default": 2,
      "summary": "stages of K and of V in shared memory"},
     {"name": "ping_pong", "type": "bool", "default": true,
      "summary": "the warpgroups take turns: one multiplies while the others compute the softmax"}
@@ -19,7 +19,7 @@
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 48 + 40 * stages",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 64 + 40 * stages",
      "parameter_bytes": 896,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -32,14 +32,31 @@
 // memory gives each CTA its next tile.
 //
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
-// finds the tiles and copies Q, K and V with TMA. Warp 1 sets rows of V to zero that no query token
-// sees. Each consumer warpgroup has 64 rows of the tile. Q has one stage in shared memory, K and V
-// have `stages` each; they are filled and released through mbarriers.
+// copies Q, K and V with TMA. Warp 1 sets rows of V to zero that no query token sees. Warp 2 finds
+// the tiles. Each consumer warpgroup has 64 rows of the tile. The tile and its Q have one stage in
+// shared memory, K and V have `stages` each; they are filled and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
 #include <cubinet/attention_prefill_wgmma/loader.cuh>
 #include <cubinet/pdl.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
+
+// Finds all tiles of the CTA. All lanes of one warp must call it.
+__device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
+  Schedule schedule(p);
+  TileWriter tiles(layout);
+  int index = static_cast<int>(blockIdx.x);
+  Tile tile = {};
+#pragma unroll 1
+  while (schedule.find(index, tile)) {
+    tiles.write(tile);
+    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
+    index = __shfl_sync(kAllLanes, index, 0);
+  }
+  if (threadIdx.x % 32 == 0) release_counters(p);
+  tile.sequence = -1;
+  tiles.write(tile);
+}
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     attention_prefill_wgmma(const __grid_constant__ AttentionPrefillMapParameters maps) {
@@ -56,6 +73,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
     if (warp == 0) load_tiles(maps, layout);
     if (warp == 1) clean_tiles(maps.p, layout);
+    if (warp == 2) find_tiles(maps.p, layout);
   } else {
     take_registers<kConsumerRegisters>();
     Consumer(maps.p, layout, warpgroup - 1).run();

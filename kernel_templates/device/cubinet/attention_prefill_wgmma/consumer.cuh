@@ -19,14 +19,11 @@ class Consumer {
 
   // Computes all tiles of the CTA.
   __device__ void run() {
+    TileReader tiles(layout_);
+    Tile tile;
 #pragma unroll 1
-    while (true) {
-      mbarrier_wait(layout_.q_full(), q_parity_);
-      q_parity_ ^= 1;
-      const Tile tile = layout_.load_tile();
-      if (tile.sequence < 0) return;
+    while (tiles.read(tile))
       compute(tile);
-    }
   }
 
  private:
@@ -41,11 +38,7 @@ class Consumer {
   __device__ void compute(const Tile& tile) {
     RowSoftmax softmax(p_);
     Output output = {};
-    if (tile.steps > 0) {
-      compute_steps(tile, softmax, output);
-    } else {
-      release(layout_.q_empty());
-    }
+    if (tile.steps > 0) compute_steps(tile, softmax, output);
     Epilogue(p_, tile, row()).store(softmax, output);
   }
 
@@ -54,50 +47,56 @@ class Consumer {
     const int end = tile.first_step + tile.steps;
     Scores scores;
     Weights weights;
-    mbarrier_wait(layout_.k_full(k_.index), k_.parity);
+    mbarrier_wait(layout_.q_full(), q_parity_);
+    q_parity_ ^= 1;
+    mbarrier_wait(layout_.k_full(position_.stage()), position_.parity());
     wgmma_begin(scores);
-    multiply_qk(scores);
+    multiply_qk(scores, position_.stage());
     wgmma_wait<0>(scores);
-    release_k();
+    release(layout_.k_empty(position_.stage()));
     softmax.cap(scores);
     visibility.mask(p_, scores, tile.first_step);
     softmax.update(scores);
     pack(weights, scores);
+    RingPosition next = position_.next();
+    if (tile.steps > 1) mbarrier_wait(layout_.k_full(next.stage()), next.parity());
 #pragma unroll 1
     for (int step = tile.first_step + 1; step < end; ++step) {
-      mbarrier_wait(layout_.k_full(k_.index), k_.parity);
+      mbarrier_wait(layout_.v_full(position_.stage()), position_.parity());
       if (kTakesTurns) wait_for_turn();
       wgmma_begin(scores, output, weights);
-      multiply_qk(scores);
-      mbarrier_wait(layout_.v_full(v_.index), v_.parity);
-      wgmma_resume();
-      multiply_pv(output, weights);
+      multiply_qk(scores, next.stage());
+      multiply_pv(output, weights, position_.stage());
       if (kTakesTurns) pass_turn();
       wgmma_wait<1>(scores);
-      release_k();
+      release(layout_.k_empty(next.stage()));
       softmax.cap(scores);
       visibility.mask(p_, scores, step);
       softmax.update(scores);
-#ifndef LATE
       keep_in_order(scores);
-#endif
+      // The branches of this wait keep the compiler from moving wgmma_wait() before the softmax.
+      const RingPosition after = next.next();
+      if (step + 1 < end) mbarrier_wait(layout_.k_full(after.stage()), after.parity());
       wgmma_wait<0>(output, weights);
-      release_v();
+      release(layout_.v_empty(position_.stage()));
       pack(weights, scores);
       softmax.correct(output);
+      position_ = next;
+      next = after;
     }
     release(layout_.q_empty());
-    mbarrier_wait(layout_.v_full(v_.index), v_.parity);
+    mbarrier_wait(layout_.v_full(position_.stage()), position_.parity());
     wgmma_begin(output, weights);
-    multiply_pv(output, weights);
+    multiply_pv(output, weights, position_.stage());
     wgmma_wait<0>(output, weights);
-    release_v();
+    release(layout_.v_empty(position_.stage()));
+    position_ = next;
   }
 
   // Starts the product of Q and K of the next step.
-  __device__ void multiply_qk(Scores& scores) const {
+  __device__ void multiply_qk(Scores& scores, int stage) const {
     const MatrixDescriptor q = rows_of_k(layout_.q() + first_row() * kBlockRowBytes);
-    const MatrixDescriptor k = rows_of_k(layout_.k(k_.index));
+    const MatrixDescriptor k = rows_of_k(layout_.k(of_warp(stage)));
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll
@@ -110,8 +109,8 @@ class Consumer {
   }
 
   // Starts the product of the weights and V, which is added to the output.
-  __device__ void multiply_pv(Output& output, Weights& weights) const {
-    const MatrixDescriptor v = columns_of_k(layout_.v(v_.index), kKvBlockBytes);
+  __device__ void multiply_pv(Output& output, Weights& weights, int stage) const {
+    const MatrixDescriptor v = columns_of_k(layout_.v(of_warp(stage)), kKvBlockBytes);
 #pragma unroll
     for (int part = 0; part < kStep / 16; ++part)
       Wgmma<dtype, head_dim_v>::template multiply<LayoutB::columns_of_k>(
@@ -119,19 +118,13 @@ class Consumer {
     wgmma_commit();
   }
 
+  // Returns a number that is the same in all lanes, in a register of the warp.
+  __device__ static int of_warp(int number) { return __shfl_sync(kAllLanes, number, 0); }
+
   // Each warp releases a stage.
   __device__ static void release(SharedAddress empty) {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
   }
-  __device__ void release_k() {
-    release(layout_.k_empty(k_.index));
-    k_.advance();
-  }
-  __device__ void release_v() {
-    release(layout_.v_empty(v_.index));
-    v_.advance();
-  }
-
   // Barrier 1 + i begins the turn of warpgroup i.
   __device__ void wait_for_turn() const { synchronize_warps<2 * kWarpgroup>(1 + index_); }
   __device__ void pass_turn() const {
@@ -141,8 +134,7 @@ class Consumer {
   const AttentionPrefillParameters& p_;
   const SharedLayout& layout_;
   int index_;
-  Stage k_;
-  Stage v_;
+  RingPosition position_;
   unsigned q_parity_ = 0;
 };
 

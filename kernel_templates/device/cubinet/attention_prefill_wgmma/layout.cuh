@@ -6,28 +6,31 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Q and its tile have one stage, K and V have `stages` each. A stage is full when its bytes have
-// arrived, and empty when each consumer warp has released it.
+// The tile and its Q have one stage each, K and V have `stages` each. A stage is full when its bytes
+// have arrived, and empty when each of its readers has released it.
 struct SharedLayout {
   SharedAddress base;
 
   __device__ SharedAddress q() const { return base; }
   __device__ SharedAddress k(int stage) const { return base + kKOffset + stage * kStageBytesK; }
   __device__ SharedAddress v(int stage) const { return base + kVOffset + stage * kStageBytesV; }
-  __device__ SharedAddress tile() const { return base + kTileOffset; }
-  __device__ SharedAddress q_full() const { return barrier(0); }
-  __device__ SharedAddress q_empty() const { return barrier(1); }
-  __device__ SharedAddress k_full(int stage) const { return barrier(2 + stage); }
-  __device__ SharedAddress k_empty(int stage) const { return barrier(2 + stages + stage); }
-  __device__ SharedAddress v_full(int stage) const { return barrier(2 + 2 * stages + stage); }
-  __device__ SharedAddress v_empty(int stage) const { return barrier(2 + 3 * stages + stage); }
+  __device__ SharedAddress tile_full() const { return barrier(0); }
+  __device__ SharedAddress tile_empty() const { return barrier(1); }
+  __device__ SharedAddress q_full() const { return barrier(2); }
+  __device__ SharedAddress q_empty() const { return barrier(3); }
+  __device__ SharedAddress k_full(int stage) const { return barrier(4 + stage); }
+  __device__ SharedAddress k_empty(int stage) const { return barrier(4 + stages + stage); }
+  __device__ SharedAddress v_full(int stage) const { return barrier(4 + 2 * stages + stage); }
+  __device__ SharedAddress v_empty(int stage) const { return barrier(4 + 3 * stages + stage); }
   // The stage holds V with rows that must become zero before it is full.
-  __device__ SharedAddress v_unclean(int stage) const { return barrier(2 + 4 * stages + stage); }
+  __device__ SharedAddress v_unclean(int stage) const { return barrier(4 + 4 * stages + stage); }
 
   __device__ void init() const {
     constexpr int kConsumerWarps = 4 * kConsumers;
+    mbarrier_init(tile_full(), 1);
+    mbarrier_init(tile_empty(), kConsumerWarps + 2);
     mbarrier_init(q_full(), 1);
-    mbarrier_init(q_empty(), kConsumerWarps + 1);
+    mbarrier_init(q_empty(), kConsumerWarps);
 #pragma unroll
     for (int stage = 0; stage < stages; ++stage) {
       mbarrier_init(k_full(stage), 1);
@@ -38,29 +41,57 @@ struct SharedLayout {
     }
   }
 
-  // The tile is stored beside Q.
-  __device__ void store_tile(const Tile& of) const { store_shared_object(tile(), of); }
-  __device__ Tile load_tile() const {
-    Tile of;
-    load_shared_object(tile(), of);
-    return of;
-  }
-
  private:
   __device__ SharedAddress barrier(int index) const { return base + kBarriersOffset + index * 8; }
 };
 
-// The stage of a step, and the parity of its phase. Stages are used in turn.
-struct Stage {
-  int index = 0;
-  unsigned parity = 0;
+// The position in a ring of stages: the number of steps before this one in all tiles of the CTA.
+struct RingPosition {
+  unsigned step = 0;
 
-  __device__ void advance() {
-    if (++index == stages) {
-      index = 0;
-      parity ^= 1;
+  __device__ int stage() const { return static_cast<int>(step % stages); }
+  // Returns the parity of the phase in which the stage is filled.
+  __device__ unsigned parity() const { return step / stages & 1; }
+  __device__ RingPosition next() const { return {step + 1}; }
+};
+
+// The writer of the tiles. All lanes of one warp must call it.
+class TileWriter {
+ public:
+  __device__ explicit TileWriter(const SharedLayout& layout) : layout_(layout) {}
+
+  __device__ void write(const Tile& tile) {
+    mbarrier_wait(layout_.tile_empty(), parity_ ^ 1);
+    parity_ ^= 1;
+    if (threadIdx.x % 32 == 0) {
+      store_shared_object(layout_.base + kTileOffset, tile);
+      mbarrier_arrive(layout_.tile_full());
     }
   }
+
+ private:
+  const SharedLayout& layout_;
+  unsigned parity_ = 0;
+};
+
+// A reader of the tiles: one warp. All its lanes must call read() together.
+class TileReader {
+ public:
+  __device__ explicit TileReader(const SharedLayout& layout) : layout_(layout) {}
+
+  // Reads the next tile. Returns false after the last one.
+  __device__ bool read(Tile& tile) {
+    mbarrier_wait(layout_.tile_full(), parity_);
+    parity_ ^= 1;
+    load_shared_object(layout_.base + kTileOffset, tile);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(layout_.tile_empty());
+    return tile.sequence >= 0;
+  }
+
+ private:
+  const SharedLayout& layout_;
+  unsigned parity_ = 0;
 };
 
 }  // namespace cubinet::attention_prefill_wgmma

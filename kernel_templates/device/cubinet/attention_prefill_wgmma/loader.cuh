@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The producer warpgroup of `attention_prefill_wgmma`. One warp copies Q, K and V with TMA, and
-// finds the tiles. Another warp sets the rows of V to zero that no query token sees.
+// Loads of `attention_prefill_wgmma`. One warp copies Q, K and V with TMA. Another warp sets the
+// rows of V to zero that no query token sees.
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/tensor_map.cuh>
 
@@ -34,7 +34,8 @@ class Loader {
   __device__ void load(const Tile& tile) {
     const Source source(p_, tile);
     int page = page_of(source, tile.first_step, 0);
-    if (tile.steps > 0) load_k(tile, source, tile.first_step, page);
+    if (tile.steps == 0) return;
+    load_k(tile, source, tile.first_step, page);
     load_q(tile);
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
@@ -44,17 +45,6 @@ class Loader {
       if (i + 1 < tile.steps) load_k(tile, source, step + 1, next_page);
       load_v(tile, source, step, v_page);
       page = next_page;
-    }
-  }
-
-  // Announces that no tile follows.
-  __device__ void finish() {
-    mbarrier_wait(layout_.q_empty(), q_parity_ ^ 1);
-    if (lane() == 0) {
-      Tile none = {};
-      none.sequence = -1;
-      layout_.store_tile(none);
-      mbarrier_arrive(layout_.q_full());
     }
   }
 
@@ -107,28 +97,27 @@ class Loader {
   }
 
   __device__ void load_k(const Tile&, const Source& source, int step, int page) {
-    mbarrier_wait(layout_.k_empty(k_.index), k_.parity ^ 1);
-    const SharedAddress full = layout_.k_full(k_.index);
+    mbarrier_wait(layout_.k_empty(k_.stage()), k_.parity() ^ 1);
+    const SharedAddress full = layout_.k_full(k_.stage());
     if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesK);
     __syncwarp();
-    copy<kBlocksQk>(&maps_.k, layout_.k(k_.index), source, step, page, full);
-    k_.advance();
+    copy<kBlocksQk>(&maps_.k, layout_.k(k_.stage()), source, step, page, full);
+    k_ = k_.next();
   }
   __device__ void load_v(const Tile& tile, const Source& source, int step, int page) {
-    mbarrier_wait(layout_.v_empty(v_.index), v_.parity ^ 1);
-    const SharedAddress full = InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(v_.index)
-                                                                   : layout_.v_full(v_.index);
+    mbarrier_wait(layout_.v_empty(v_.stage()), v_.parity() ^ 1);
+    const SharedAddress full = InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(v_.stage())
+                                                                   : layout_.v_full(v_.stage());
     if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
     __syncwarp();
-    copy<kBlocksV>(&maps_.v, layout_.v(v_.index), source, step, page, full);
-    v_.advance();
+    copy<kBlocksV>(&maps_.v, layout_.v(v_.stage()), source, step, page, full);
+    v_ = v_.next();
   }
   __device__ void load_q(const Tile& tile) {
     mbarrier_wait(layout_.q_empty(), q_parity_ ^ 1);
     q_parity_ ^= 1;
     const SharedAddress full = layout_.q_full();
     if (lane() == 0) {
-      layout_.store_tile(tile);
       const int rows = tile_size_q / p_.tile_heads.divisor * p_.tile_heads.divisor;
       mbarrier_arrive_expect_bytes(full, static_cast<unsigned>(kBlocksQk * kBlockRowBytes * rows));
     }
@@ -145,61 +134,48 @@ class Loader {
   int pieces_;  // boxes of a block of a step
   int piece_;   // the lane's box, and its first block
   int block_;
-  Stage k_;
-  Stage v_;
+  RingPosition k_;
+  RingPosition v_;
   unsigned q_parity_ = 0;
 };
 
-// Finds and copies all tiles of the CTA. All lanes of one warp must call it.
+// Copies all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void load_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
-  const AttentionPrefillParameters& p = maps.p;
-  Schedule schedule(p);
   Loader loader(maps, layout);
-  int index = static_cast<int>(blockIdx.x);
+  TileReader tiles(layout);
   Tile tile;
 #pragma unroll 1
-  while (schedule.find(index, tile)) {
-    int next = 0;
-    if (threadIdx.x % 32 == 0) next = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
+  while (tiles.read(tile))
     loader.load(tile);
-    index = __shfl_sync(kAllLanes, next, 0);
-  }
-  if (threadIdx.x % 32 == 0) release_counters(p);
-  loader.finish();
 }
 
 // Sets invisible rows of V to zero, in all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  Stage stage;
-  unsigned parity = 0;
+  RingPosition position;
   unsigned unclean_parities = 0;
+  TileReader tiles(layout);
+  Tile tile;
 #pragma unroll 1
-  while (true) {
-    mbarrier_wait(layout.q_full(), parity);
-    parity ^= 1;
-    const Tile tile = layout.load_tile();
-    __syncwarp();
-    if (lane == 0) mbarrier_arrive(layout.q_empty());
-    if (tile.sequence < 0) return;
+  while (tiles.read(tile)) {
 #pragma unroll 1
-    for (int i = 0; i < tile.steps; ++i, stage.advance()) {
+    for (int i = 0; i < tile.steps; ++i, position = position.next()) {
       const InvisibleRows invisible(p, tile, tile.first_step + i);
       if (!invisible.any()) continue;
-      mbarrier_wait(layout.v_unclean(stage.index), unclean_parities >> stage.index & 1);
-      unclean_parities ^= 1u << stage.index;
+      mbarrier_wait(layout.v_unclean(position.stage()), unclean_parities >> position.stage() & 1);
+      unclean_parities ^= 1u << position.stage();
       const unsigned zeros[4] = {};
 #pragma unroll 1
       for (int row = lane / 8; row < kStep; row += 4) {
         if (row >= invisible.begin && row < invisible.end) continue;
 #pragma unroll
         for (int block = 0; block < kBlocksV; ++block)
-          store_shared_16(layout.v(stage.index) + block * kKvBlockBytes + row * kBlockRowBytes + lane % 8 * 16,
+          store_shared_16(layout.v(position.stage()) + block * kKvBlockBytes + row * kBlockRowBytes + lane % 8 * 16,
                           zeros);
       }
       fence_async_proxy();
       __syncwarp();
-      if (lane == 0) mbarrier_arrive(layout.v_full(stage.index));
+      if (lane == 0) mbarrier_arrive(layout.v_full(position.stage()));
     }
   }
 }

@@ -22,7 +22,7 @@ constexpr int kConsumers = tile_size_q / kWarpgroupRows;
 constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
 // The registers of a thread. A CTA has no more registers than it starts with.
 #ifndef PREG
-#define PREG 56
+#define PREG 40
 #endif
 constexpr int kProducerRegisters = kConsumers == 3 ? 32 : PREG;
 constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : (504 - PREG) / 2;
@@ -46,7 +46,7 @@ constexpr int kVOffset = kKOffset + stages * kStageBytesK;
 constexpr int kTileOffset = kVOffset + stages * kStageBytesV;
 constexpr int kTileBytes = 32;
 constexpr int kBarriersOffset = kTileOffset + kTileBytes;
-constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 2) * 8;
+constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 4) * 8;
 
 static_assert(kStep % 16 == 0, "a step consists of whole products");
 static_assert(attention_prefill_wgmma_threads == kThreads, "the host's formula of the CTA size differs");
