@@ -51,34 +51,43 @@ class Consumer {
     q_parity_ ^= 1;
     mbarrier_wait(layout_.k_full(position_.stage()), position_.parity());
     wgmma_begin(scores);
-    multiply_qk(scores, position_.stage());
+    multiply_qk(scores, k_descriptor(position_.stage()));
     wgmma_wait<0>(scores);
     release(layout_.k_empty(position_.stage()));
     softmax.cap(scores);
     visibility.mask(p_, scores, tile.first_step);
-    softmax.update(scores);
+    softmax.update_maxima(scores);
+    softmax.weigh(scores, 0);
+    softmax.weigh(scores, 1);
     pack(weights, scores);
     RingPosition next = position_.next();
     if (tile.steps > 1) mbarrier_wait(layout_.k_full(next.stage()), next.parity());
 #pragma unroll 1
     for (int step = tile.first_step + 1; step < end; ++step) {
       mbarrier_wait(layout_.v_full(position_.stage()), position_.parity());
+      const MatrixDescriptor k = k_descriptor(next.stage());
+      const MatrixDescriptor v = v_descriptor(position_.stage());
       if (kTakesTurns) wait_for_turn();
       wgmma_begin(scores, output, weights);
-      multiply_qk(scores, next.stage());
-      multiply_pv(output, weights, position_.stage());
+      multiply_qk(scores, k);
+      multiply_pv(output, weights, v);
       if (kTakesTurns) pass_turn();
       wgmma_wait<1>(scores);
       release(layout_.k_empty(next.stage()));
       softmax.cap(scores);
       visibility.mask(p_, scores, step);
-      softmax.update(scores);
+      softmax.update_maxima(scores);
+      if (WAITPOS >= 1) softmax.weigh(scores, 0);
+      if (WAITPOS >= 2) softmax.weigh(scores, 1);
       keep_in_order(scores);
-      // The branches of this wait keep the compiler from moving wgmma_wait() before the softmax.
+      // This wait keeps the compiler from moving wgmma_wait() before the weights.
       const RingPosition after = next.next();
-      if (step + 1 < end) mbarrier_wait(layout_.k_full(after.stage()), after.parity());
+      if (step + 1 < end)
+        mbarrier_wait(layout_.k_full(after.stage()), softmax.after_weights(after.parity()));
       wgmma_wait<0>(output, weights);
       release(layout_.v_empty(position_.stage()));
+      if (WAITPOS < 1) softmax.weigh(scores, 0);
+      if (WAITPOS < 2) softmax.weigh(scores, 1);
       pack(weights, scores);
       softmax.correct(output);
       position_ = next;
@@ -87,16 +96,22 @@ class Consumer {
     release(layout_.q_empty());
     mbarrier_wait(layout_.v_full(position_.stage()), position_.parity());
     wgmma_begin(output, weights);
-    multiply_pv(output, weights, position_.stage());
+    multiply_pv(output, weights, v_descriptor(position_.stage()));
     wgmma_wait<0>(output, weights);
     release(layout_.v_empty(position_.stage()));
     position_ = next;
   }
 
+  __device__ MatrixDescriptor k_descriptor(int stage) const {
+    return descriptor_behind(rows_of_k(layout_.k(0)), of_warp(stage * kStageBytesK));
+  }
+  __device__ MatrixDescriptor v_descriptor(int stage) const {
+    return descriptor_behind(columns_of_k(layout_.v(0), kKvBlockBytes), of_warp(stage * kStageBytesV));
+  }
+
   // Starts the product of Q and K of the next step.
-  __device__ void multiply_qk(Scores& scores, int stage) const {
+  __device__ void multiply_qk(Scores& scores, MatrixDescriptor k) const {
     const MatrixDescriptor q = rows_of_k(layout_.q() + first_row() * kBlockRowBytes);
-    const MatrixDescriptor k = rows_of_k(layout_.k(of_warp(stage)));
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll
@@ -109,8 +124,7 @@ class Consumer {
   }
 
   // Starts the product of the weights and V, which is added to the output.
-  __device__ void multiply_pv(Output& output, Weights& weights, int stage) const {
-    const MatrixDescriptor v = columns_of_k(layout_.v(of_warp(stage)), kKvBlockBytes);
+  __device__ void multiply_pv(Output& output, Weights& weights, MatrixDescriptor v) const {
 #pragma unroll
     for (int part = 0; part < kStep / 16; ++part)
       Wgmma<dtype, head_dim_v>::template multiply<LayoutB::columns_of_k>(

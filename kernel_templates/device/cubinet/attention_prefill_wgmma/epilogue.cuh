@@ -27,8 +27,9 @@ class Epilogue {
 
       const float sum = softmax.sum(half);
       const float maximum = softmax.maxima[half];
-      float factor = sum > 0.0f ? scale * reciprocal_approx(sum) : 0.0f;
-      float lse = sum > 0.0f ? maximum + log2_approx(sum) : negative_infinity();
+      const bool any = maximum != negative_infinity();  // whether the row sees a token
+      float factor = any ? scale * reciprocal_approx(sum) : 0.0f;
+      float lse = any ? maximum + log2_approx(sum) : negative_infinity();
       if (p_.sinks != 0 && exists) add_sink(load_global_float(p_.sinks + 4 * head) * kLog2E, factor, lse);
       if (p_.lse != 0 && exists && threadIdx.x % 4 == 0)
         store_global_float(p_.lse + 4 * (static_cast<long long>(tile_.q_first + token) * p_.heads_q.divisor +

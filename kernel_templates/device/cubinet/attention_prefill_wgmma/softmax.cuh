@@ -62,16 +62,23 @@ class Visibility {
   int end_of_all_;
 };
 
+#ifndef WAITPOS
+#define WAITPOS 1
+#endif
+#ifndef SKIPS
+#define SKIPS 0
+#endif
+#ifndef EMU
+#define EMU 0
+#endif
 // The running softmax of a thread's two rows.
 class RowSoftmax {
  public:
   __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
       : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {}
 
-  // Updates the maxima and sums with a step, and replaces the scores by weights. A weight is
-  // relative to the new maximum. Any finite offset makes all weights 0, and not NaN, if the row has
-  // seen no token yet.
-  __device__ void update(Scores& scores) {
+  // Updates the maxima with the scores of a step.
+  __device__ void update_maxima(const Scores& scores) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
@@ -79,26 +86,46 @@ class RowSoftmax {
       for (int tile = 1; tile < kScoreTiles; ++tile)
         newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
       newest = fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2_[half]);
-      const float offset = newest == negative_infinity() ? 0.0f : newest;
-      corrections_[half] = exp2_approx(maxima[half] - offset);
+      corrections_[half] = exp2_approx(maxima[half] - offset_of(newest));
       maxima[half] = newest;
       sums_[half] *= corrections_[half];
+    }
+  }
+
+  // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its sum.
+  __device__ void weigh(Scores& scores, int half) {
+    const float offset = offset_of(maxima[half]);
 #pragma unroll
-      for (int tile = 0; tile < kScoreTiles; ++tile) {
+    for (int tile = 0; tile < kScoreTiles; ++tile) {
 #pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[half] - offset);
-          sums_[half] += scores[tile].r[i];
-        }
+      for (int i = 2 * half; i < 2 * half + 2; ++i) {
+        const float logit = scores[tile].r[i] * scale_log2_[half] - offset;
+        const bool polynomial = (tile * 2 + i % 2) % 8 < EMU;
+        scores[tile].r[i] = polynomial ? exp2_polynomial(logit) : exp2_approx(logit);
+        sums_[half] += scores[tile].r[i];
       }
     }
+  }
+
+  // Returns `number`. It depends on all weights, because the compiler does not know that their sums
+  // are not negative.
+  __device__ unsigned after_weights(unsigned number) const {
+#if WAITPOS == 0
+    return corrections_[0] + corrections_[1] < 0.0f ? ~number : number;
+#elif WAITPOS == 1
+    return sums_[0] + corrections_[1] < 0.0f ? ~number : number;
+#else
+    return sums_[0] + sums_[1] < 0.0f ? ~number : number;
+#endif
   }
 
   __device__ void cap(Scores& scores) const { cap_.apply(scores); }
 
   // Corrects the output of the steps before the newest.
   __device__ void correct(Output& output) const {
+#if SKIPS
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
+#endif
 #pragma unroll
     for (int tile = 0; tile < kOutputTiles; ++tile) {
 #pragma unroll
@@ -117,6 +144,11 @@ class RowSoftmax {
   __device__ static float scale(const AttentionPrefillParameters& p) {
     return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
                                         : p.softmax_scale_log2;
+  }
+
+  // Any finite offset makes all weights 0, and not NaN, if the row has seen no token yet.
+  __device__ static float offset_of(float maximum) {
+    return maximum == negative_infinity() ? 0.0f : maximum;
   }
 
   float scale_log2_[2];
