@@ -3,6 +3,7 @@
 // the templates. A new backend and a new class are added here.
 #include "published/published_backend.hpp"
 #include "templates/decode/decode_operation.hpp"
+#include "templates/prefill/prefill_operation.hpp"
 #include "templates/template_backend.hpp"
 
 #include <cubinet/attention/backend.hpp>
@@ -49,7 +50,7 @@ std::vector<BackendRule> builtin_rules() {
 Result<AttentionBackends> AttentionBackends::builtin() {
   AttentionBackends backends;
   CUBINET_TRY_ASSIGN(std::shared_ptr<const AttentionBackend> templates,
-                     make_template_backend({decode_operation()}));
+                     make_template_backend({decode_operation(), prefill_operation()}));
   CUBINET_TRY(backends.add(std::move(templates)));
   CUBINET_TRY(backends.add(make_published_backend()));
   backends.rules_ = builtin_rules();

@@ -3,6 +3,7 @@
 
 #include "published/tile_costs.hpp"
 #include "templates/decode/traffic_costs.hpp"
+#include "templates/prefill/prefill_costs.hpp"
 
 #include <cubinet/attention/cost_model.hpp>
 
@@ -21,8 +22,9 @@ struct DeviceCosts {
 // All constants of the cost model. A measurement replaces or adds a row. The first row of a table
 // serves the devices without one; each table has at least one row.
 struct CostTables {
-  std::vector<DeviceCosts<TileCosts>> tiles;       // of CostClass::tile_waves
-  std::vector<DeviceCosts<TrafficCosts>> traffic;  // of CostClass::memory_traffic
+  std::vector<DeviceCosts<TileCosts>> tiles;        // of CostClass::tile_waves
+  std::vector<DeviceCosts<TrafficCosts>> traffic;   // of CostClass::memory_traffic
+  std::vector<DeviceCosts<ProductCosts>> products;  // of CostClass::products
 };
 
 CostTables builtin_cost_tables();

@@ -125,11 +125,18 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
   return {};
 }
 
+bool is_page_size(std::uint32_t tokens) {
+  return (std::has_single_bit(tokens) || (tokens != 0 && tokens % 8 == 0)) && tokens <= kMaximumTokensPerPage;
+}
+
 Result<void> check_append(const AttentionProblem& problem) {
   constexpr std::uint32_t kVectorPair = 16;  // columns per thread of the kernel
   const AttentionProblem::Append& append = *problem.append;
   if (problem.layout != QkvLayout::paged_kv || problem.is_mla_generation())
     return Error{ErrorCode::unsupported, "only a paged cache of K and of V is appended to"};
+  if (!std::has_single_bit(problem.tokens_per_page))
+    return wrong("`AttentionProblem::tokens_per_page`", problem.tokens_per_page,
+                 "a power of two with append");
   if (append.data_type != DataType::bf16 && append.data_type != DataType::fp16)
     return wrong("`AttentionProblem::Append::data_type`", static_cast<std::uint64_t>(append.data_type),
                  "bf16 or fp16");
@@ -180,9 +187,9 @@ Result<void> check_problem(const AttentionProblem& problem) {
       problem.sparse > SparseAttention::dynamic_token) {
     return Error{ErrorCode::invalid_argument, "the layout, mask or sparsity is no enumerated value"};
   }
-  if (problem.layout == QkvLayout::paged_kv &&
-      (!std::has_single_bit(problem.tokens_per_page) || problem.tokens_per_page > kMaximumTokensPerPage)) {
-    return wrong("`AttentionProblem::tokens_per_page`", problem.tokens_per_page, "a power of two up to 2^20");
+  if (problem.layout == QkvLayout::paged_kv && !is_page_size(problem.tokens_per_page)) {
+    return wrong("`AttentionProblem::tokens_per_page`", problem.tokens_per_page,
+                 "a power of two or a multiple of 8, up to 2^20");
   }
   CUBINET_TRY(check_knowledge(problem));
   if (problem.append) CUBINET_TRY(check_append(problem));

@@ -153,7 +153,7 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
     CUBINET_TRY(check_place("softmax_scale", tensors.softmax_scale, sizeof(float), kWordBytes));
     CUBINET_TRY(check_place("output_scale", tensors.output_scale, sizeof(float), kWordBytes));
   }
-  if (rules_.reads_offsets && !problem_.is_generation()) {
+  if (rules_.reads_kv_offsets) {
     const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
     CUBINET_TRY(check_place("kv_offsets", tensors.kv_offsets, bytes, kWordBytes));
   }

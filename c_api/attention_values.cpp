@@ -24,10 +24,11 @@ static_assert(CUBINET_MASK_CUSTOM == static_cast<int>(AttentionMask::custom));
 static_assert(CUBINET_KV_NHD == static_cast<int>(KvOrder::nhd));
 static_assert(CUBINET_KV_HND == static_cast<int>(KvOrder::hnd));
 
-constexpr std::uint32_t kProblemFlags =
-    CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE | CUBINET_ATTENTION_SINKS |
-    CUBINET_ATTENTION_SCALES_ON_DEVICE | CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
-    CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS | CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW;
+constexpr std::uint32_t kProblemFlags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE |
+                                        CUBINET_ATTENTION_SINKS | CUBINET_ATTENTION_SCALES_ON_DEVICE |
+                                        CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
+                                        CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS |
+                                        CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW | CUBINET_ATTENTION_PREFILL;
 constexpr std::uint32_t kPlanFlags =
     CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY | CUBINET_PLAN_LOADED_KERNELS;
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
@@ -66,6 +67,20 @@ Result<void> set_types(const cubinet_attention_problem& given, AttentionProblem&
   }
   problem.mask = static_cast<AttentionMask>(given.mask);
   return {};
+}
+
+Result<QkvLayout> layout_of(std::int32_t layout) {
+  switch (layout) {
+    case CUBINET_KV_PAGED:
+      return QkvLayout::paged_kv;
+    case CUBINET_KV_CONTIGUOUS:
+      return QkvLayout::contiguous_kv;
+    case CUBINET_KV_SEQUENCES:
+      return QkvLayout::separate_qkv;
+    default:
+      return Error{ErrorCode::invalid_argument, fmt::format("`problem.kv_layout` is {}", layout),
+                   "use CUBINET_KV_PAGED, CUBINET_KV_CONTIGUOUS or CUBINET_KV_SEQUENCES"};
+  }
 }
 
 // Returns invalid_argument for a setting of an append that is not requested: it would have no
@@ -144,6 +159,7 @@ Result<void> check_tensor_types(const cubinet_attention_tensors& given, const At
                       {"sinks", &given.sinks, DataType::fp32},
                       {"mask", &given.mask, DataType::uint32},
                       {"q_offsets", &given.q_offsets, DataType::int32},
+                      {"kv_offsets", &given.kv_offsets, DataType::int32},
                       {"softmax_scale", &given.softmax_scale, DataType::fp32},
                       {"output_scale", &given.output_scale, DataType::fp32},
                       {"new_q", &given.new_q, appended},
@@ -175,6 +191,9 @@ Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem) {
   converted.head_dim_v = given.head_dim_v;
   converted.tokens_per_page = given.page_size;
   CUBINET_TRY(set_types(given, converted));
+  CUBINET_TRY_ASSIGN(converted.layout, layout_of(given.kv_layout));
+  CUBINET_TRY(check_reserved(given.reserved, "problem.reserved"));
+  converted.prefill = (given.flags & CUBINET_ATTENTION_PREFILL) != 0;
   if (given.window != 0) converted.window = given.window;
   converted.ragged_q = (given.flags & CUBINET_ATTENTION_RAGGED_Q) != 0;
   converted.lse = (given.flags & CUBINET_ATTENTION_LSE) != 0;
@@ -247,6 +266,7 @@ Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors,
   converted.sinks = tensor_of(given.sinks);
   converted.mask = tensor_of(given.mask);
   converted.q_offsets = tensor_of(given.q_offsets);
+  converted.kv_offsets = tensor_of(given.kv_offsets);
   converted.softmax_scale = tensor_of(given.softmax_scale);
   converted.output_scale = tensor_of(given.output_scale);
   converted.new_q = tensor_of(given.new_q);

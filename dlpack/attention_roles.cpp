@@ -37,6 +37,18 @@ struct Shapes {
     role.dimensions = {{"batch", problem.batch}, {"q_len", problem.q_len}, {last_name, last}};
     if (problem.q_len == 1) role.optional_dimension = 1;
   }
+  // K or V.
+  void set_kv(TensorRole& role, std::uint32_t columns) const {
+    const Dimension heads = {"heads_kv", problem.heads_kv};
+    if (problem.kv_layout == CUBINET_KV_PAGED) {
+      set_cache(role, columns);
+    } else if (problem.kv_layout == CUBINET_KV_SEQUENCES) {
+      role.dimensions = {{"tokens", kAny, 1}, heads, {"head_dim", columns}};
+      role.axes = {-1, 0, 1};
+    } else {
+      role.dimensions = {{"batch", problem.batch}, {"kv_len", problem.kv_len}, heads, {"head_dim", columns}};
+    }
+  }
   void set_cache(TensorRole& role, std::uint32_t columns) const {
     const Dimension pages = {"pages", kAny, 1};
     const Dimension tokens = {"page_size", problem.page_size};
@@ -96,16 +108,20 @@ void add_cache(std::vector<TensorRole>& roles, const Shapes& shapes) {
   const cubinet_attention_problem& problem = shapes.problem;
   const bool latent = problem.head_dim_qk == kLatentColumns;
   TensorRole k = role_of(CUBINET_OFFSET(k), RoleKind::rows, problem.type_kv, true, true);
-  shapes.set_cache(k, problem.head_dim_qk);
+  shapes.set_kv(k, problem.head_dim_qk);
   // Latent attention has one pool: V is the first columns of its rows.
   TensorRole v = role_of(CUBINET_OFFSET(v), RoleKind::rows, problem.type_kv, true, !latent);
-  shapes.set_cache(v, latent ? problem.head_dim_qk : problem.head_dim_v);
-  TensorRole table = role_of(CUBINET_OFFSET(page_table), RoleKind::table, CUBINET_TYPE_INT32, true, true);
+  shapes.set_kv(v, latent ? problem.head_dim_qk : problem.head_dim_v);
+  const bool paged = problem.kv_layout == CUBINET_KV_PAGED;
+  TensorRole table = role_of(CUBINET_OFFSET(page_table), RoleKind::table, CUBINET_TYPE_INT32, paged, true);
   const std::int64_t page = problem.page_size == 0 ? 1 : problem.page_size;
   table.dimensions = {{"batch", problem.batch}, {"pages", kAny, (problem.kv_len + page - 1) / page}};
   TensorRole lengths = role_of(CUBINET_OFFSET(kv_lengths), RoleKind::dense, CUBINET_TYPE_INT32, true, true);
   lengths.dimensions = {{"batch", problem.batch}};
-  for (TensorRole* role : {&k, &v, &table, &lengths})
+  TensorRole offsets = role_of(CUBINET_OFFSET(kv_offsets), RoleKind::dense, CUBINET_TYPE_INT32,
+                               problem.kv_layout == CUBINET_KV_SEQUENCES, true);
+  offsets.dimensions = {{"batch + 1", std::int64_t{problem.batch} + 1}};
+  for (TensorRole* role : {&k, &v, &table, &lengths, &offsets})
     roles.push_back(*role);
 }
 

@@ -87,9 +87,9 @@ Result<void> check_ranges(const KernelSelector& selector) {
   if (selector.tile_size_q % 8 != 0 || selector.tile_size_q < 8 || selector.tile_size_q > kMaximumTileQ) {
     return out_of_range("tile_size_q", selector.tile_size_q, "a multiple of 8 up to 256");
   }
-  if (!std::has_single_bit(selector.tile_size_kv) || selector.tile_size_kv < 16 ||
+  if (selector.tile_size_kv % 16 != 0 || selector.tile_size_kv < 16 ||
       selector.tile_size_kv > kMaximumTileKv) {
-    return out_of_range("tile_size_kv", selector.tile_size_kv, "a power of two from 16 to 256");
+    return out_of_range("tile_size_kv", selector.tile_size_kv, "a multiple of 16 up to 256");
   }
   CUBINET_TRY(check_head_dim("head_dim_qk", selector.head_dim_qk));
   CUBINET_TRY(check_head_dim("head_dim_v", selector.head_dim_v));

@@ -55,6 +55,7 @@ PlanKey key_of(const cubinet_attention_problem& p, const cubinet_plan_options& o
           p.type_o,
           p.page_size,
           p.kv_order,
+          p.kv_layout,
           p.mask,
           p.window,
           p.flags,

@@ -35,7 +35,7 @@ struct Plan {
 };
 
 // The name of a plan: the device, and the members of problem and options that the functions set.
-using PlanKey = std::array<std::int64_t, 23>;
+using PlanKey = std::array<std::int64_t, 24>;
 PlanKey key_of(const cubinet_attention_problem& problem, const cubinet_plan_options& options,
                std::int32_t device);
 

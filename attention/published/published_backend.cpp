@@ -13,6 +13,8 @@
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
+#include <bit>
+
 namespace cubinet {
 namespace {
 
@@ -34,6 +36,8 @@ std::string unserved(const PlanRequest& request) {
     return "the published kernels of latent attention limit query tokens causally, and the mask is dense";
   if (problem.append && problem.append->lengths_exclude_new)
     return "published kernels read lengths that include the new tokens";
+  if (problem.layout == QkvLayout::paged_kv && !std::has_single_bit(problem.tokens_per_page))
+    return "published kernels have pages of a power of two of tokens";
   if (problem.soft_cap) return "no published kernel is known to bound logits by a soft cap";
   if (problem.is_windowed() && !problem.is_sliding())
     return "no published kernel joins a custom mask with a window";
@@ -152,6 +156,7 @@ AttentionPlan plan_of(const PlanRequest& request, const Selection& selection) {
   const ArgumentLayout* layout =
       selection.row != nullptr ? find_argument_layout(selection.row->layout) : nullptr;
   plan.rules = {.reads_offsets = context || request.problem.ragged_q,
+                .reads_kv_offsets = !request.problem.is_generation(),
                 .contiguous_o = true,
                 .lse_as_planned = true,
                 .counts_in_31_bits = true,

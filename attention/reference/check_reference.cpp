@@ -12,8 +12,7 @@ bool is_known(DataType type) {
 
 // Returns a feature that the reference lacks. Empty: it supports the problem.
 std::string missing_part(const AttentionProblem& problem) {
-  if (problem.layout != QkvLayout::paged_kv && problem.layout != QkvLayout::separate_qkv)
-    return "KV as " + std::string(to_string(problem.layout));
+  if (problem.layout == QkvLayout::packed_qkv) return "KV as " + std::string(to_string(problem.layout));
   if (problem.sparse != SparseAttention::none) return "sparse attention";
   if (problem.chunk != kUnlimited) return "chunks";
   for (const DataType type : {problem.data_type_q, problem.data_type_k, problem.data_type_v}) {

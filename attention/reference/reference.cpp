@@ -95,22 +95,31 @@ void add_products(std::span<double> sums, const double* factors, std::size_t ste
     add_products<1>(sums.data() + i, factors, step, count, matrix.data() + i, width);
 }
 
-// The queries that share one KV head of one sequence. A row is query token * group + head, in the
-// packing of the kernel.
+// Adjacent query tokens of one sequence and KV head.
+struct QueryPart {
+  std::size_t sequence = 0;
+  std::size_t head_kv = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+// The queries of a part that share one KV head. A row is query token * group + head, in the packing
+// of the kernel.
 class HeadGroup {
  public:
   HeadGroup(const AttentionProblem& problem, const AttentionInputs& inputs, const SequenceRows& places,
-            std::size_t sequence, std::size_t head_kv)
+            const QueryPart& part)
       : problem_(problem),
         inputs_(inputs),
         places_(places),
-        sequence_(sequence),
-        head_kv_(head_kv),
-        rows_(std::size_t{problem.group_size()} * places.q_length(sequence)) {
-    for (std::uint32_t token = 0; token < places.q_length(sequence); ++token) {
-      const TokenRange range = places.visible(sequence, token);
+        sequence_(part.sequence),
+        head_kv_(part.head_kv),
+        begin_(part.begin),
+        rows_(std::size_t{problem.group_size()} * (part.end - part.begin)) {
+    for (std::uint32_t token = part.begin; token < part.end; ++token) {
+      const TokenRange range = places.visible(sequence_, token);
       visible_.insert(visible_.end(), problem.group_size(), range);
-      first_ = token == 0 ? range.begin : std::min(first_, range.begin);
+      first_ = token == part.begin ? range.begin : std::min(first_, range.begin);
       last_ = std::max(last_, range.end);
     }
   }
@@ -133,7 +142,7 @@ class HeadGroup {
  private:
   std::size_t output_row(std::size_t row) const {
     const std::size_t group = problem_.group_size();
-    const std::size_t token = places_.q_begin(sequence_) + row / group;
+    const std::size_t token = places_.q_begin(sequence_) + begin_ + row / group;
     return token * problem_.heads_q + head_kv_ * group + row % group;
   }
 
@@ -161,7 +170,7 @@ class HeadGroup {
   }
 
   std::uint32_t token_of(std::size_t row) const {
-    return static_cast<std::uint32_t>(row / problem_.group_size());
+    return begin_ + static_cast<std::uint32_t>(row / problem_.group_size());
   }
 
   double capped(double logit) const {
@@ -239,11 +248,29 @@ class HeadGroup {
   const SequenceRows& places_;
   std::size_t sequence_;
   std::size_t head_kv_;
+  std::uint32_t begin_;  // first query token
   std::size_t rows_;
   std::vector<TokenRange> visible_;  // visible tokens of each row
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
 };
+
+// Divides the query tokens so that the logits of a part take at most about 64 MiB.
+std::vector<QueryPart> query_parts(const AttentionProblem& problem, const SequenceRows& places) {
+  constexpr std::uint64_t kMostLogits = std::uint64_t{1} << 23U;
+  const std::uint64_t of_token = std::uint64_t{problem.group_size()} * problem.kv_len;
+  const auto tokens =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kMostLogits / of_token, 1, kUnlimited));
+  std::vector<QueryPart> parts;
+  for (std::size_t sequence = 0; sequence < problem.batch; ++sequence) {
+    const std::uint32_t end = places.q_length(sequence);
+    for (std::size_t head = 0; head < problem.heads_kv; ++head) {
+      for (std::uint32_t begin = 0; begin < end; begin += std::min(tokens, end - begin))
+        parts.push_back({sequence, head, begin, begin + std::min(tokens, end - begin)});
+    }
+  }
+  return parts;
+}
 
 // Returns the steps of e4m3 between a stored value and the rounded reference.
 std::int64_t steps_of_e4m3(double value, double reference) {
@@ -285,10 +312,9 @@ Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, co
   const SequenceRows places(problem, inputs);
   outputs.lse.resize(places.q_tokens() * problem.heads_q);
   outputs.o.resize(outputs.lse.size() * problem.head_dim_v);
-  const std::size_t heads = problem.heads_kv;
-  parallel_for(problem.batch * heads, threads, [&](std::size_t i) {
-    HeadGroup(problem, inputs, places, i / heads, i % heads).compute(outputs);
-  });
+  const std::vector<QueryPart> parts = query_parts(problem, places);
+  parallel_for(parts.size(), threads,
+               [&](std::size_t i) { HeadGroup(problem, inputs, places, parts[i]).compute(outputs); });
   return outputs;
 }
 

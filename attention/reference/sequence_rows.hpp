@@ -41,7 +41,10 @@ class SequenceRows {
       : problem_(problem), inputs_(inputs), q_begin_(problem.batch + 1), kv_begin_(problem.batch + 1) {
     for (std::size_t b = 0; b < problem.batch; ++b) {
       q_begin_[b + 1] = q_begin_[b] + q_length(b);
-      kv_begin_[b + 1] = kv_begin_[b] + static_cast<std::size_t>(inputs.kv_lengths[b]);
+      const std::size_t kv_tokens = problem.layout == QkvLayout::contiguous_kv
+                                        ? problem.kv_len
+                                        : static_cast<std::size_t>(inputs.kv_lengths[b]);
+      kv_begin_[b + 1] = kv_begin_[b] + kv_tokens;
     }
   }
 

@@ -225,6 +225,13 @@ AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
   tensors.v_scale = buffers_[v_scale];
   tensors.page_table.bytes /= copies_;
   tensors.page_table.address += copy * tensors.page_table.bytes;
+  // Without pages, a copy of K and V follows the one before.
+  for (DeviceTensor* tensor : {&tensors.k, &tensors.v}) {
+    if (buffers_[page_tables].size() != 0) break;
+    const std::uint64_t skipped = copy * (tensor->bytes / copies_);
+    tensor->address += skipped;
+    tensor->bytes -= skipped;
+  }
   return tensors;
 }
 

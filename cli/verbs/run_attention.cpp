@@ -38,6 +38,7 @@ struct AttentionRun {
   AttentionVerdict verdict;
   double seconds = 0;  // the median
   double kv_bytes = 0;
+  double operations = 0;
   KernelEvent kernel;
   DeviceProperties device;
   int iterations = 0;
@@ -56,6 +57,10 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
                   run.verdict.correct() ? "correct" : "WRONG", run.verdict.allowed,
                   format_seconds(run.seconds), run.iterations, kRunsOfGraph,
                   run.kv_bytes / run.seconds * 1e-9, format_bytes(static_cast<std::uint64_t>(run.kv_bytes))));
+  if (plan.request.problem.prefill) {
+    context.console().text(fmt::format("operations {:.1f} TFLOP/s of what rows see, {:.3g} operations",
+                                       run.operations / run.seconds * 1e-12, run.operations));
+  }
   if (plan.request.problem.append) {
     context.console().text(fmt::format("append     rows of {}, {}; in the time, not in the bandwidth",
                                        to_string(plan.request.problem.append->data_type),
@@ -78,6 +83,7 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
   document["seconds"] = run.seconds;
   document["kv_bytes"] = run.kv_bytes;
   document["bytes_per_second"] = run.kv_bytes / run.seconds;
+  document["operations"] = run.operations;
   context.console().document(document);
 }
 
@@ -118,7 +124,9 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   const AttentionTensors tensors = checked.tensors();
   const auto record = [&](std::uint32_t, CUstream stream) { return checked.attention.run(tensors, stream); };
   CUBINET_TRY_ASSIGN(run.seconds, median_replay(device, options.iterations, record));
-  run.kv_bytes = attention_work(problem, inputs.kv_lengths, inputs.q_lengths).kv_bytes;
+  const AttentionWork work = attention_work(problem, inputs.kv_lengths, inputs.q_lengths);
+  run.kv_bytes = work.kv_bytes;
+  run.operations = work.operations;
   report(context, checked.attention.plan(), run);
   return run.verdict.correct() ? ExitStatus::done : ExitStatus::negative;
 }
@@ -157,7 +165,7 @@ void add_run(CLI::App& root, Action& chosen) {
   CLI::App* run = root.add_subcommand("run", "Run an operation on a GPU and check it");
   run->require_subcommand(0, 1);
   add_operation(*run, chosen, "decode", "Decode attention over a paged KV cache");
-  add_operation(*run, chosen, "prefill", "Prefill attention over a paged KV cache");
+  add_operation(*run, chosen, "prefill", "Prefill attention over a paged or contiguous KV cache");
   add_operation(*run, chosen, "mla-decode", "Decode with latent attention, head dims 576/512");
   add_run_merge(*run, chosen);
   run->footer(

@@ -46,6 +46,8 @@ std::int32_t choice_of(const char* name, nb::handle value, const Choice (&choice
 
 constexpr Choice kMasks[] = {
     {"dense", CUBINET_MASK_DENSE}, {"causal", CUBINET_MASK_CAUSAL}, {"custom", CUBINET_MASK_CUSTOM}};
+constexpr Choice kLayouts[] = {
+    {"paged", CUBINET_KV_PAGED}, {"contiguous", CUBINET_KV_CONTIGUOUS}, {"sequences", CUBINET_KV_SEQUENCES}};
 constexpr Choice kOrders[] = {{"nhd", CUBINET_KV_NHD}, {"hnd", CUBINET_KV_HND}};
 constexpr Choice kProblemFlags[] = {{"ragged_q", CUBINET_ATTENTION_RAGGED_Q},
                                     {"lse", CUBINET_ATTENTION_LSE},
@@ -55,7 +57,8 @@ constexpr Choice kProblemFlags[] = {{"ragged_q", CUBINET_ATTENTION_RAGGED_Q},
                                     {"append_only", CUBINET_ATTENTION_APPEND_ONLY},
                                     {"rope_interleaved", CUBINET_ATTENTION_ROPE_INTERLEAVED},
                                     {"positions", CUBINET_ATTENTION_POSITIONS},
-                                    {"lengths_exclude_new", CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW}};
+                                    {"lengths_exclude_new", CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW},
+                                    {"prefill", CUBINET_ATTENTION_PREFILL}};
 
 template <std::size_t count>
 std::uint32_t flags_of(const nb::dict& fields, const Choice (&flags)[count]) {
@@ -99,6 +102,7 @@ void ProblemValues::read_problem(const nb::dict& fields) {
     *member = argument_number(quoted(name), fields[name]);
   p.mask = choice_of("mask", fields["mask"], kMasks);
   p.kv_order = choice_of("kv_order", fields["kv_order"], kOrders);
+  p.kv_layout = choice_of("kv_layout", fields["kv_layout"], kLayouts);
   p.flags = flags_of(fields, kProblemFlags);
   if (fields["kv_lengths"].is_none()) return;
   for (const nb::handle given : fields["kv_lengths"]) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode attention over a paged KV cache: problems, and options of their plans."""
+"""Attention: problems, and options of their plans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class AttentionProblem:
-    """One call of decode attention over a paged KV cache, without its tensors.
+    """One call of attention, without its tensors.
 
     Lengths are in tokens and are the largest of the batch; `kv_len` includes the `q_len` newest
     tokens. docs/attention.md defines each member. Types are "bf16", "fp16", "fp32" or "e4m3".
@@ -30,6 +30,11 @@ class AttentionProblem:
     page_size: int = 64
     kv_order: str = "nhd"
     """"nhd": [pages, page_size, heads_kv, head_dim]; "hnd": [pages, heads_kv, page_size, head_dim]."""
+    kv_layout: str = "paged"
+    """"paged"; "contiguous": [batch, kv_len, heads_kv, head_dim]; or "sequences": one after the other, and
+    `kv_offsets` says where each begins."""
+    prefill: bool = False
+    """Q has prompts or chunks of them. False: one or a few tokens of each sequence."""
     mask: str = "causal"
     """"dense", "causal" or "custom"."""
     window: int = 0

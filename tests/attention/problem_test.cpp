@@ -37,12 +37,25 @@ TEST_CASE("each wrong size is refused, nothing is rounded") {
   CHECK(refusal([](AttentionProblem& p) { p.heads_kv = 0; }) == kInvalid);
   CHECK(refusal([](AttentionProblem& p) { p.head_dim_qk = 129; }) == kInvalid);
   CHECK(refusal([](AttentionProblem& p) { p.head_dim_v = 1032; }) == kInvalid);
-  CHECK(refusal([](AttentionProblem& p) { p.tokens_per_page = 48; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.tokens_per_page = 12; }) == kInvalid);
   CHECK(refusal([](AttentionProblem& p) { p.tokens_per_page = 0; }) == kInvalid);
   CHECK(refusal([](AttentionProblem& p) { p.window = 0; }) == kInvalid);
   CHECK(refusal([](AttentionProblem& p) { p.mask = AttentionMask::sliding_or_chunked_causal; }) == kInvalid);
   CHECK(refusal([](AttentionProblem& p) { p.mask = static_cast<AttentionMask>(9); }) == kInvalid);
   CHECK(refusal([](AttentionProblem& p) { p.data_type_q = static_cast<DataType>(9); }) == kInvalid);
+}
+
+TEST_CASE("pages are of a power of two or a multiple of eight tokens, those of an append of a power of two") {
+  AttentionProblem problem = test::context(2, 700, 1024, 16, 4);
+  for (const std::uint32_t tokens : {1U, 4U, 8U, 24U, 48U, 64U, 136U, 1U << 20U}) {
+    problem.tokens_per_page = tokens;
+    CHECK(check_problem(problem));
+  }
+  problem.tokens_per_page = 1U << 21U;
+  CHECK_FALSE(check_problem(problem));
+  problem.tokens_per_page = 48;
+  problem.append.emplace();
+  CHECK(check_problem(problem).error().message.find("append") != std::string::npos);
 }
 
 TEST_CASE("an append is of 16 bits into a paged cache of them or of e4m3, whose scales make sense") {

@@ -99,14 +99,69 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   return problem;
 }
 
+AttentionProblem random_prefill_kind(Dice& dice) {
+  AttentionProblem kind;
+  kind.prefill = true;
+  kind.data_type_q = kind.data_type_k = kind.data_type_v = dice.pick({DataType::bf16, DataType::fp16});
+  kind.data_type_o = dice.pick({kind.data_type_q, kind.data_type_q, DataType::fp32});
+  kind.head_dim_qk = dice.pick({64U, 128U, 128U, 192U, 256U});
+  kind.head_dim_v = kind.head_dim_qk == 192 ? 128 : kind.head_dim_qk;
+  kind.layout = dice.pick(
+      {QkvLayout::paged_kv, QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv});
+  kind.separate_page_tables = kind.layout == QkvLayout::paged_kv && dice.one_of(4);
+  kind.mask = dice.pick({AttentionMask::causal, AttentionMask::causal, AttentionMask::dense});
+  if (kind.mask == AttentionMask::causal && dice.one_of(3)) kind.window = 1;  // the sizes set it
+  if (dice.one_of(4)) kind.soft_cap = dice.pick({20.0, 50.0});
+  return kind;
+}
+
+AttentionProblem random_prefill_sizes(const AttentionProblem& kind, Dice& dice) {
+  AttentionProblem problem = kind;
+  const auto near_border = [&dice](std::uint32_t size) {
+    const std::uint32_t border = dice.pick({16U, 64U, 128U});
+    const std::uint32_t times = std::max(size / border, 1U);
+    return times * border + dice.pick({0U, 1U}) - dice.pick({0U, 1U});
+  };
+  problem.heads_kv = dice.pick({1U, 1U, 2U, 3U});
+  problem.heads_q = problem.heads_kv * dice.pick({1U, 1U, 2U, 5U, 7U, 8U, 16U});
+  problem.batch = dice.one_of(3) ? 1 : dice.size(1, 40);
+  problem.q_len = dice.one_of(8) ? 1 : dice.size(1, 700);
+  if (dice.one_of(3)) problem.q_len = near_border(problem.q_len);
+  problem.kv_len = dice.one_of(3) ? problem.q_len : dice.size(1, 3000);
+  if (dice.one_of(3)) problem.kv_len = near_border(problem.kv_len);
+  problem.tokens_per_page = dice.pick({8U, 16U, 24U, 40U, 64U, 64U, 72U, 128U, 136U, 256U});
+  while (is_too_large(problem)) {
+    if (problem.batch > 1) {
+      problem.batch /= 2;
+    } else if (problem.q_len > problem.kv_len / 4) {
+      problem.q_len = std::max(problem.q_len / 2, 1U);
+    } else {
+      problem.kv_len = std::max(problem.kv_len / 2, 1U);
+    }
+  }
+  const bool may_exceed = problem.mask == AttentionMask::dense;
+  if (!may_exceed) problem.kv_len = std::max(problem.kv_len, problem.q_len);
+  if (kind.window != kUnlimited)
+    problem.window = dice.one_of(4) ? 1 : dice.size(1, std::max(problem.kv_len, 2U));
+  problem.ragged_q = dice.one_of(2);
+  problem.kv_order = dice.pick({KvOrder::nhd, KvOrder::hnd});
+  problem.lse = dice.one_of(2);
+  problem.scales_on_device = dice.one_of(4);
+  problem.sinks = kind.data_type_o != DataType::fp16 && dice.one_of(3);
+  if (dice.one_of(3)) problem.output_scale = 3.0;
+  if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
+  return problem;
+}
+
 std::vector<std::int32_t> random_lengths(const AttentionProblem& problem, Dice& dice) {
   const auto pattern = dice.one_of(2) ? LengthPattern::borders : LengthPattern::uniform;
   std::vector<std::int32_t> lengths = make_kv_lengths(problem, pattern);
   if (!dice.one_of(2)) return lengths;
   const bool one_long = dice.one_of(2);
   for (std::size_t i = 1; i < lengths.size(); ++i) {
-    const std::uint32_t most = one_long ? std::max(problem.kv_len / 16, problem.q_len) : problem.kv_len;
-    lengths[i] = dice.one_of(8) ? 0 : static_cast<std::int32_t>(dice.size(problem.q_len, most));
+    const std::uint32_t least = std::min(problem.q_len, problem.kv_len);
+    const std::uint32_t most = one_long ? std::max(problem.kv_len / 16, least) : problem.kv_len;
+    lengths[i] = dice.one_of(8) ? 0 : static_cast<std::int32_t>(dice.size(least, most));
   }
   return lengths;
 }

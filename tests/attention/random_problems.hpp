@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-// Problems of decode attention as dice make them: all that its families compute, and no more than a
+// Problems of attention as dice make them: all that its families compute, and no more than a
 // CPU computes in double precision within a second.
 namespace cubinet::test {
 
@@ -37,6 +37,9 @@ class Dice {
 AttentionProblem random_kind(Dice& dice);
 // The same with sizes, lengths and scales, which kernels read when they run.
 AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice);
+// The same of prefill attention.
+AttentionProblem random_prefill_kind(Dice& dice);
+AttentionProblem random_prefill_sizes(const AttentionProblem& kind, Dice& dice);
 // Lengths of its sequences: empty ones, equal ones, one long beside short ones, those beside
 // borders.
 std::vector<std::int32_t> random_lengths(const AttentionProblem& problem, Dice& dice);

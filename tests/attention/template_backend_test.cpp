@@ -107,8 +107,8 @@ TEST_CASE(
 TEST_CASE("what the template would ignore or does not know is declined by name") {
   using P = AttentionProblem;
   CHECK(changed([](P&) {}).empty());
-  CHECK(test::holds(changed([](P& p) { p.prefill = true; }), "prefill"));
-  CHECK(test::holds(changed([](P& p) { p.q_len = 300; }), "1200 rows"));
+  CHECK(test::holds(changed([](P& p) { p.prefill = true, p.mask = AttentionMask::custom; }), "custom mask"));
+  CHECK(test::holds(changed([](P& p) { p.q_len = 300, p.data_type_q = DataType::e4m3; }), "1200 rows"));
   CHECK(changed([](P& p) { p.q_len = 256; }).empty());
   CHECK(test::holds(changed([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }), "top k"));
   CHECK(test::holds(changed([](P& p) { p.chunk = 1024; }), "chunks"));

@@ -277,7 +277,7 @@ TEST_CASE("what only some problems have is asked for by them alone") {
   CHECK(test::holds(refused(tensors), " q_offsets "));
   tensors.q_offsets = {0xc000, 3 * 4, {}};
   CHECK(refused(tensors).empty());
-  problem.prefill = true;
+  rules.reads_kv_offsets = true;
   CHECK(test::holds(refused(tensors), " kv_offsets "));
   tensors.kv_offsets = {0xd000, 3 * 4, {}};
   problem.separate_page_tables = true;

@@ -28,7 +28,7 @@ TEST_CASE("a value out of range is refused, never rounded") {
   CHECK(refused([](KernelRow& row) { row.selector.head_dim_per_cta_v = 1032; }));
   CHECK(refused([](KernelRow& row) { row.selector.tile_size_q = 12; }));
   CHECK(refused([](KernelRow& row) { row.selector.tile_size_q = 4; }));
-  CHECK(refused([](KernelRow& row) { row.selector.tile_size_kv = 96; }));
+  CHECK(refused([](KernelRow& row) { row.selector.tile_size_kv = 100; }));
   CHECK(refused([](KernelRow& row) { row.selector.tile_size_kv = 8; }));
   CHECK(refused([](KernelRow& row) { row.selector.tile_size_kv = 512; }));
   CHECK(refused([](KernelRow& row) { row.traits.stages = 65; }));

@@ -13,6 +13,7 @@ namespace cubinet {
 enum class CostClass : std::uint8_t {
   memory_traffic = 0,  // the bytes of KV, and how CTAs share them: decode
   tile_waves = 1,      // the tiles that a CTA computes, times the waves of CTAs: published kernels
+  products = 2,        // the products of all tiles, and those of the largest: prefill
 };
 
 // The part of a kernel that reads and multiplies KV. Each has rates of its own in the library's
@@ -44,10 +45,12 @@ struct KernelWork {
   double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
   double bytes = 0;                  // bytes of K and V that all CTAs read
   double largest_block_bytes = 0;
-  double work_items = 1;      // the most tiles of which one CTA computes a part
-  double all_work_items = 1;  // the work items of all CTAs
-  double partial_bytes = 0;   // bytes of partial results that all CTAs write
-  double ring_bytes = 0;      // bytes that one CTA keeps in flight
+  double work_items = 1;                // the most tiles of which one CTA computes a part
+  double all_work_items = 1;            // the work items of all CTAs
+  double partial_bytes = 0;             // bytes of partial results that all CTAs write
+  double ring_bytes = 0;                // bytes that one CTA keeps in flight
+  double operations = 0;                // of the products of all tiles; two for each multiply-add
+  double largest_block_operations = 0;  // of the largest tile
   KvReader reader = KvReader::warps;
 };
 

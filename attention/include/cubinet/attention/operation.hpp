@@ -190,8 +190,9 @@ struct AttentionTensors {
   // first stride is ignored.
   DeviceTensor q = {};
   // The paged KV pool. AttentionProblem states the order of its dimensions; the strides are always
-  // those of page, token and head. With separate_qkv: [tokens, heads_kv, head_dim_qk], one sequence
-  // after the other.
+  // those of page, token and head. With contiguous_kv: [batch, kv_len, heads_kv, head_dim_qk]. With
+  // separate_qkv: [tokens, heads_kv, head_dim_qk], one sequence after the other; the first stride
+  // is ignored.
   DeviceTensor k = {};
   DeviceTensor v = {};  // like `k`
   DeviceTensor o = {};  // like `q`, with head_dim_v columns
@@ -211,7 +212,7 @@ struct AttentionTensors {
   // [batch + 1], int32: the index in Q of the first token of each sequence, then the number of
   // tokens. Required if AttentionPlan::TensorRules::reads_offsets is true.
   DeviceTensor q_offsets = {};
-  // The same for the tokens of K and V. Required for prefill, if reads_offsets is true.
+  // The same for the tokens of K and V. Required if reads_kv_offsets is true.
   DeviceTensor kv_offsets = {};
   // Block scales, e4m3, one for 16 elements. Required for K and V of e2m1: [pages, heads_kv, page
   // size * head dim / 16], contiguous.
@@ -300,8 +301,9 @@ struct WorkDivision {
 struct AttentionPlan {
   // The requirements of a plan's kernels on the tensors of a run, in addition to the problem's.
   struct TensorRules {
-    bool reads_offsets = false;  // if true, q_offsets is required; for prefill, kv_offsets too
-    bool contiguous_o = false;   // if true, O must be contiguous
+    bool reads_offsets = false;     // if true, q_offsets is required
+    bool reads_kv_offsets = false;  // if true, kv_offsets is required
+    bool contiguous_o = false;      // if true, O must be contiguous
     // If true, the LSE is written only if the problem requests it, and with q_len rows for each
     // sequence, however many tokens it has.
     bool lse_as_planned = false;

@@ -43,7 +43,8 @@ struct AttentionProblem {
   DataType data_type_v = DataType::bf16;
   DataType data_type_o = DataType::bf16;
   QkvLayout layout = QkvLayout::paged_kv;
-  std::uint32_t tokens_per_page = 64;  // with a paged layout
+  // With a paged layout: a power of two or a multiple of 8.
+  std::uint32_t tokens_per_page = 64;
   // Dense, causal or custom. is_sliding() says whether `window` or `chunk` makes it a sliding mask.
   AttentionMask mask = AttentionMask::causal;
   std::uint32_t window = kUnlimited;  // the most KV tokens that a row sees

@@ -35,8 +35,8 @@ using ElementBits = std::vector<std::uint16_t, UnsetAllocator<std::uint16_t>>;
 // The tensors of a problem in host memory, laid out for the kernel.
 struct AttentionInputs {
   ElementBits q;  // [tokens, heads_q, head_dim_qk]
-  // A pool of `pages` pages in the problem's order. With separate_qkv: [tokens, heads_kv, head
-  // dim], one sequence after the other.
+  // A pool of `pages` pages in the problem's order. With contiguous_kv: [batch, kv_len, heads_kv,
+  // head dim]. With separate_qkv: [tokens, heads_kv, head dim], one sequence after the other.
   ElementBits k;
   ElementBits v;  // empty for latent attention, whose V is the first head_dim_v columns of K
   // [batch, pages_per_sequence()]. With separate_page_tables: [batch, 2, pages_per_sequence()], K's

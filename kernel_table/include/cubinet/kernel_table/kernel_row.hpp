@@ -31,11 +31,12 @@ struct KernelSelector {
   SparseAttention sparse = SparseAttention::none;
   KvTransform kv_transform = KvTransform::full;
   std::uint16_t tile_size_q = 8;           // rows of Q per MMA tile: a multiple of 8, to 256
-  std::uint16_t tile_size_kv = 128;        // KV tokens per tile: a power of two, 16 to 256
+  std::uint16_t tile_size_kv = 128;        // KV tokens per tile: a multiple of 16, to 256
   std::uint16_t head_dim_per_cta_v = 128;  // columns of V that one CTA produces
   std::uint16_t head_dim_qk = 128;         // head dims: multiples of 8, 8 to 1024
   std::uint16_t head_dim_v = 128;
-  std::uint32_t tokens_per_page = 0;  // 0: not paged; 1: sparse; otherwise a power of two
+  // 0: not paged, or the page size is a run-time argument; 1: sparse; otherwise a power of two.
+  std::uint32_t tokens_per_page = 0;
   // Sage attention's block sizes for Q, K, P, V. 0 means off.
   std::array<std::uint16_t, 4> sage_block = {0, 0, 0, 0};
   // If true, accepts any power-of-two page size from 128 up, and tokens_per_page is 128.

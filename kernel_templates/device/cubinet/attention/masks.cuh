@@ -84,11 +84,11 @@ class DraftMask {
 };
 
 // Sets the logits of hidden tokens to -infinity. `visible` and `draft_mask` are those of a lane's
-// two rows; `token` is the first token of the slice.
-template <class Shape, int kTiles>
+// two rows; `token` is the first token of the slice. `draft_mask` is read for a custom mask.
+template <class Shape, class Draft, int kTiles>
 __device__ inline void mask_scores(FragmentD (&scores)[kTiles],
                                    const typename VisibleOf<Shape>::Range (&visible)[2],
-                                   const DraftMask& draft_mask, int token, int lane) {
+                                   const Draft& draft_mask, int token, int lane) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll

@@ -19,8 +19,8 @@ struct OutputRow {
   __device__ long long index(const AttentionDecodeParameters& p) const {
     return (static_cast<long long>(sequence.q_first) + token) * p.heads_q + head;
   }
-  template <typename Element>
-  __device__ GlobalAddress address(const AttentionDecodeParameters& p) const {
+  template <typename Element, class Parameters>
+  __device__ GlobalAddress address(const Parameters& p) const {
     return p.o + sizeof(Element) * (sequence.first_element(p, p.o_batch_stride, p.o_token_stride) +
                                     token * p.o_token_stride + head * p.o_head_stride);
   }
@@ -54,7 +54,8 @@ struct RowEpilogue {
   float factor;
   float sink;  // base-2 logit
 
-  __device__ RowEpilogue(const AttentionDecodeParameters& p, int head)
+  template <class Parameters>
+  __device__ RowEpilogue(const Parameters& p, int head)
       : factor(p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale),
         sink(p.sinks != 0 ? load_global_float(p.sinks + 4 * head) * kLog2E : negative_infinity()) {
     if constexpr (kConvertsKv) factor *= kE4m3Scale;

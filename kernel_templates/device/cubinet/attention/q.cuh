@@ -21,8 +21,8 @@ class QRowsOf {
   static constexpr int kIterations = Shape::kTileQ / kAtOnce;
   static constexpr int kPartBytes = Shape::kHeadDimQk * int{sizeof(Q)} / kParts;
 
-  __device__ QRowsOf(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
-                     int head_kv)
+  template <class Parameters>
+  __device__ QRowsOf(const Parameters& p, const PackedRows& rows, const Sequence& sequence, int head_kv)
       : rows_(rows),
         base_(p.q +
               sizeof(Q) * (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) +
@@ -54,9 +54,9 @@ class QRowsOf {
 
 // Copies Q unchanged with cp.async, without a commit. Rows that the tile does not have become
 // zeros. All threads of the CTA must call it.
-template <class Shape, class Layout = SwizzledRows<Shape::kRowBytesQ>>
-__device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows,
-                              const Sequence& sequence, int head_kv, SharedAddress q_shared) {
+template <class Shape, class Layout = SwizzledRows<Shape::kRowBytesQ>, class Parameters>
+__device__ inline void copy_q(const Parameters& p, const PackedRows& rows, const Sequence& sequence,
+                              int head_kv, SharedAddress q_shared) {
   using Source = QRowsOf<Shape, Shape::kRowBytesQ / 16>;
   if (!Source::has_row()) return;
   const Source source(p, rows, sequence, head_kv);

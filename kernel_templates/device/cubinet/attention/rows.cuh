@@ -3,6 +3,7 @@
 // The sequences of a batch, the rows of a Q tile, and the tokens that a row sees.
 //
 // Shape: kTileQ, kCausal, kCustomMask, kSlidingWindow
+// Parameters: AttentionDecodeParameters or AttentionPrefillParameters
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -19,7 +20,9 @@ struct Sequence {
   int q_first;  // index of its first query token in the batch; from q_offsets if given
   int q_len;
 
-  __device__ Sequence(const AttentionDecodeParameters& p, int batch)
+  Sequence() = default;
+  template <class Parameters>
+  __device__ Sequence(const Parameters& p, int batch)
       : index(batch), q_first(batch * p.q_len), q_len(p.q_len) {
     const auto offset = 4ull * static_cast<unsigned>(batch);
     const int given = load_global_constant_int(p.kv_lengths + offset);
@@ -33,18 +36,21 @@ struct Sequence {
   }
 
   // Returns the index of the first element of the sequence in Q or O.
-  __device__ long long first_element(const AttentionDecodeParameters& p, long long batch_stride,
+  template <class Parameters>
+  __device__ long long first_element(const Parameters& p, long long batch_stride,
                                      long long token_stride) const {
     return p.q_offsets != 0 ? q_first * token_stride : index * batch_stride;
   }
 
-  __device__ paged::PageTable page_table(const AttentionDecodeParameters& p) const {
+  template <class Parameters>
+  __device__ paged::PageTable page_table(const Parameters& p) const {
     return {p.page_table + 4 * (index * p.page_table_stride), 4ll * p.v_page_table_offset};
   }
 };
 
 // Returns the factor that converts logits to base 2, without the scales of converted Q and K.
-__device__ inline float softmax_scale_log2(const AttentionDecodeParameters& p) {
+template <class Parameters>
+__device__ inline float softmax_scale_log2(const Parameters& p) {
   return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
                                       : p.softmax_scale_log2;
 }
@@ -66,21 +72,22 @@ struct VisibleOf {
   using Range = paged::TokenRange<Shape::kSlidingWindow>;
 
   // Returns the tokens that query token `token` of the sequence sees, without a custom mask.
-  __device__ static Range to_token(const AttentionDecodeParameters& p, const Sequence& sequence, int token) {
+  template <class Parameters>
+  __device__ static Range to_token(const Parameters& p, const Sequence& sequence, int token) {
     const int end = maximum(sequence.length - sequence.q_len + token + 1, 0);  // after its own token
     return {Shape::kSlidingWindow ? maximum(end - p.window, 0) : 0, Shape::kCausal ? end : sequence.length};
   }
 
   // Returns the tokens that at least one row of the tile sees.
-  __device__ static Range to_any_row(const AttentionDecodeParameters& p, const Sequence& sequence,
-                                     const PackedRows& rows) {
+  template <class Parameters>
+  __device__ static Range to_any_row(const Parameters& p, const Sequence& sequence, const PackedRows& rows) {
     return {to_token(p, sequence, rows.token(0)).begin,
             to_token(p, sequence, rows.token(Shape::kTileQ - 1)).end};
   }
 
   // Returns the tokens that every row of the tile sees, which need no mask.
-  __device__ static Range to_all_rows(const AttentionDecodeParameters& p, const Sequence& sequence,
-                                      const PackedRows& rows) {
+  template <class Parameters>
+  __device__ static Range to_all_rows(const Parameters& p, const Sequence& sequence, const PackedRows& rows) {
     return {to_token(p, sequence, rows.token(Shape::kTileQ - 1)).begin,
             Shape::kCustomMask ? sequence.length - sequence.q_len : to_token(p, sequence, rows.token(0)).end};
   }

@@ -67,7 +67,8 @@ struct AttentionPrefillParameters {
   FastDivisor heads_kv;
   FastDivisor group;      // query heads of one KV head
   FastDivisor page_size;  // tokens of a page, a multiple of 8; paged KV
-  FastDivisor tile_heads;  // query heads of one KV head that share a tile: 1 or group; kernels with tensor maps
+  // Query heads of one KV head that share a Q tile: 1, or as many as a group has.
+  FastDivisor tile_heads;
 };
 
 static_assert(sizeof(AttentionPrefillParameters) == 352 && alignof(AttentionPrefillParameters) == 8,
@@ -129,13 +130,11 @@ struct AttentionPrefillMapParameters {
   PrefillTensorMap q;
   PrefillTensorMap k;
   PrefillTensorMap v;
-  PrefillTensorMap o;
 };
-static_assert(sizeof(AttentionPrefillMapParameters) == 896 && alignof(AttentionPrefillMapParameters) == 64,
+static_assert(sizeof(AttentionPrefillMapParameters) == 768 && alignof(AttentionPrefillMapParameters) == 64,
               "AttentionPrefillMapParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, q, 384);
 CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, k, 512);
 CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, v, 640);
-CUBINET_ASSERT_OFFSET(AttentionPrefillMapParameters, o, 768);
 
 }  // namespace cubinet::kernel_templates

@@ -288,9 +288,9 @@ CUBINET_EXPORT cubinet_status cubinet_runtime_memory(const cubinet_runtime* runt
  * wait meanwhile. UINT64_MAX frees all that is not in use. Functions, attentions, merges and CUDA
  * graphs keep their modules. Stores how many were freed; both pointers may be NULL. Returns
  * CUBINET_BUSY, and unloads nothing, while a stream of the device is captured. */
-CUBINET_EXPORT cubinet_status cubinet_runtime_trim(cubinet_runtime* runtime, uint64_t bytes,
-                                                   int32_t device, uint64_t* freed_modules,
-                                                   uint64_t* freed_bytes, cubinet_error** error);
+CUBINET_EXPORT cubinet_status cubinet_runtime_trim(cubinet_runtime* runtime, uint64_t bytes, int32_t device,
+                                                   uint64_t* freed_modules, uint64_t* freed_bytes,
+                                                   cubinet_error** error);
 
 /* Labels the requests of the calling thread, for example "decode", until the next call on it. Logs
  * and counts of refusals name the label. At most 64 bytes are kept; empty: no label. Stores the
@@ -338,11 +338,11 @@ CUBINET_EXPORT cubinet_status cubinet_runtime_journal(const cubinet_runtime* run
 typedef struct cubinet_spec cubinet_spec;
 
 enum {
-  CUBINET_VALUE_BOOL = 0,    /* `integer` is 0 or 1 */
-  CUBINET_VALUE_INTEGER = 1, /* `integer` */
-  CUBINET_VALUE_TEXT = 2,    /* `text`: the name of a type or a choice */
-  CUBINET_VALUE_FLOAT = 3,   /* `number`, rounded to single precision */
-  CUBINET_VALUE_DOUBLE = 4,  /* `number` */
+  CUBINET_VALUE_BOOL = 0,     /* `integer` is 0 or 1 */
+  CUBINET_VALUE_INTEGER = 1,  /* `integer` */
+  CUBINET_VALUE_TEXT = 2,     /* `text`: the name of a type or a choice */
+  CUBINET_VALUE_FLOAT = 3,    /* `number`, rounded to single precision */
+  CUBINET_VALUE_DOUBLE = 4,   /* `number` */
   CUBINET_VALUE_INTEGERS = 5, /* `count` elements of `integers` */
   CUBINET_VALUE_FLOATS = 6,   /* `count` elements of `numbers`, rounded to single precision */
   CUBINET_VALUE_DOUBLES = 7   /* `count` elements of `numbers` */
@@ -403,8 +403,12 @@ typedef struct cubinet_source {
   size_t flag_count;
   cubinet_string folder; /* searched first for quoted headers; empty: none */
 } cubinet_source;
-#define CUBINET_SOURCE_INIT \
-  { sizeof(cubinet_source), {NULL, 0}, {NULL, 0}, NULL, 0, NULL, 0, NULL, 0, NULL, 0, {NULL, 0} }
+#define CUBINET_SOURCE_INIT                                                             \
+  {                                                                                     \
+    sizeof(cubinet_source), {NULL, 0}, {NULL, 0}, NULL, 0, NULL, 0, NULL, 0, NULL, 0, { \
+      NULL, 0                                                                           \
+    }                                                                                   \
+  }
 
 /* Resolves the kernels of a source. Does not compile. Launches state block and shared memory. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_from_source(cubinet_runtime* runtime,
@@ -440,8 +444,7 @@ enum { CUBINET_IMAGE_CUBIN = 0, CUBINET_IMAGE_PTX = 1 };
  * or compiled and kept. May compile and block. Returns CUBINET_NOT_FOUND if there is no build
  * and it may not be compiled. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_image(const cubinet_kernel* kernel, cubinet_string target,
-                                                   int32_t kind, cubinet_text** image,
-                                                   cubinet_error** error);
+                                                   int32_t kind, cubinet_text** image, cubinet_error** error);
 
 /* Removes the kernel's functions on a device from the runtime's cache, so that the next request
  * looks in the stores again. Unloads nothing: cubinet_runtime_trim() does. Stores 1 in
@@ -465,8 +468,7 @@ CUBINET_EXPORT cubinet_status cubinet_function_get(const cubinet_kernel* kernel,
  * with the kernel's name, and neither compiles nor loads: for look-ups in a capture. */
 CUBINET_EXPORT cubinet_status cubinet_function_get_loaded(const cubinet_kernel* kernel, int32_t device,
                                                           cubinet_string entry_point,
-                                                          cubinet_function** function,
-                                                          cubinet_error** error);
+                                                          cubinet_function** function, cubinet_error** error);
 CUBINET_EXPORT cubinet_function* cubinet_function_retain(cubinet_function* function);
 CUBINET_EXPORT void cubinet_function_release(cubinet_function* function);
 
@@ -494,8 +496,7 @@ CUBINET_EXPORT cubinet_status cubinet_function_get_info(const cubinet_function* 
 /* Returns address and size of a variable of the function's module (`__constant__`, `__device__`
  * or `__managed__`), valid while the function is kept. */
 CUBINET_EXPORT cubinet_status cubinet_function_global(const cubinet_function* function, cubinet_string name,
-                                                      uint64_t* address, size_t* size,
-                                                      cubinet_error** error);
+                                                      uint64_t* address, size_t* size, cubinet_error** error);
 
 /* The configuration of a launch. CUBINET_LAUNCH_CONFIG_INIT sets one block of the kernel's own
  * size, cluster and shared memory. */
@@ -551,17 +552,24 @@ enum {
 };
 enum { CUBINET_MASK_DENSE = 0, CUBINET_MASK_CAUSAL = 1, CUBINET_MASK_CUSTOM = 3 };
 enum { CUBINET_KV_NHD = 0, CUBINET_KV_HND = 1 };
+/* The location of the K and V of a sequence. */
 enum {
-  CUBINET_ATTENTION_RAGGED_Q = 1,         /* query tokens of the sequences are contiguous; q_offsets */
-  CUBINET_ATTENTION_LSE = 2,              /* the log-sum-exp of each row is written */
-  CUBINET_ATTENTION_SINKS = 4,            /* each head has a logit that only adds to the softmax sum */
-  CUBINET_ATTENTION_SCALES_ON_DEVICE = 8, /* every run reads the scales from the device */
-  CUBINET_ATTENTION_APPEND = 16,          /* a run first writes the new K and V to the cache */
-  CUBINET_ATTENTION_APPEND_ONLY = 32,     /* a run only writes the new K and V */
+  CUBINET_KV_PAGED = 0,      /* in pages of a pool, which page_table names */
+  CUBINET_KV_CONTIGUOUS = 1, /* in a cache of kv_len tokens for each sequence */
+  CUBINET_KV_SEQUENCES = 2   /* one sequence after the other; kv_offsets */
+};
+enum {
+  CUBINET_ATTENTION_RAGGED_Q = 1,          /* query tokens of the sequences are contiguous; q_offsets */
+  CUBINET_ATTENTION_LSE = 2,               /* the log-sum-exp of each row is written */
+  CUBINET_ATTENTION_SINKS = 4,             /* each head has a logit that only adds to the softmax sum */
+  CUBINET_ATTENTION_SCALES_ON_DEVICE = 8,  /* every run reads the scales from the device */
+  CUBINET_ATTENTION_APPEND = 16,           /* a run first writes the new K and V to the cache */
+  CUBINET_ATTENTION_APPEND_ONLY = 32,      /* a run only writes the new K and V */
   CUBINET_ATTENTION_ROPE_INTERLEAVED = 64, /* column 2i is paired with 2i + 1, not i with i + rope_dim / 2 */
-  CUBINET_ATTENTION_POSITIONS = 128,      /* the caller gives the position of each new token */
+  CUBINET_ATTENTION_POSITIONS = 128,       /* the caller gives the position of each new token */
   /* With an append: lengths do not include the new tokens. -q_len leaves a sequence empty. */
-  CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW = 256
+  CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW = 256,
+  CUBINET_ATTENTION_PREFILL = 512 /* Q has prompts, or chunks of them, and not a few tokens */
 };
 
 /* One call of decode attention over a paged KV cache, without its tensors. Lengths are in
@@ -579,11 +587,11 @@ typedef struct cubinet_attention_problem {
   int32_t type_q; /* CUBINET_TYPE_... */
   int32_t type_kv;
   int32_t type_o;
-  uint32_t page_size; /* tokens */
-  int32_t kv_order;   /* CUBINET_KV_... */
-  int32_t mask;       /* CUBINET_MASK_... */
-  uint32_t window;    /* the most KV tokens that a row sees; 0: all */
-  uint32_t flags;     /* CUBINET_ATTENTION_... */
+  uint32_t page_size;   /* tokens */
+  int32_t kv_order;     /* CUBINET_KV_... */
+  int32_t mask;         /* CUBINET_MASK_... */
+  uint32_t window;      /* the most KV tokens that a row sees; 0: all */
+  uint32_t flags;       /* CUBINET_ATTENTION_... */
   double softmax_scale; /* 0: 1 / sqrt(head_dim_qk), or 1 / sqrt(192) for latent attention */
   double soft_cap;      /* 0: none */
   double output_scale;
@@ -596,12 +604,14 @@ typedef struct cubinet_attention_problem {
   double q_scale;      /* divide tensors that are stored as e4m3 */
   double k_scale;
   double v_scale;
+  int32_t kv_layout; /* CUBINET_KV_PAGED, _CONTIGUOUS or _SEQUENCES; others than pages for prefill */
+  int32_t reserved;  /* must be 0 */
 } cubinet_attention_problem;
-#define CUBINET_ATTENTION_PROBLEM_INIT                                                              \
-  {                                                                                                 \
+#define CUBINET_ATTENTION_PROBLEM_INIT                                                                \
+  {                                                                                                   \
     sizeof(cubinet_attention_problem), 1, 1, 1, 1, 1, 128, 128, CUBINET_TYPE_BF16, CUBINET_TYPE_BF16, \
-        CUBINET_TYPE_BF16, 64, CUBINET_KV_NHD, CUBINET_MASK_CAUSAL, 0, 0, 0.0, 0.0, 1.0, NULL,       \
-        CUBINET_TYPE_BF16, 0, 1.0, 1.0, 1.0                                                         \
+        CUBINET_TYPE_BF16, 64, CUBINET_KV_NHD, CUBINET_MASK_CAUSAL, 0, 0, 0.0, 0.0, 1.0, NULL,        \
+        CUBINET_TYPE_BF16, 0, 1.0, 1.0, 1.0, CUBINET_KV_PAGED, 0                                      \
   }
 
 /* A tensor on the device. The innermost dimension is contiguous. `strides` count elements,
@@ -620,16 +630,16 @@ typedef struct cubinet_tensor {
  * Members that the problem does not need stay zero. */
 typedef struct cubinet_attention_tensors {
   size_t struct_size;
-  cubinet_tensor q;            /* [batch, q_len, heads_q, head_dim_qk] */
-  cubinet_tensor k;            /* [pages, page_size, heads_kv, head_dim_qk] (NHD) */
-  cubinet_tensor v;            /* [pages, page_size, heads_kv, head_dim_v] (NHD) */
-  cubinet_tensor o;            /* [batch, q_len, heads_q, head_dim_v] */
-  cubinet_tensor page_table;   /* [batch, pages per sequence], int32 */
-  cubinet_tensor kv_lengths;   /* [batch], int32 */
-  cubinet_tensor lse;          /* [batch, q_len, heads_q], fp32 */
-  cubinet_tensor sinks;        /* [heads_q], fp32 */
-  cubinet_tensor mask;         /* packed bits of a custom mask */
-  cubinet_tensor q_offsets;    /* [batch + 1], int32 */
+  cubinet_tensor q;             /* [batch, q_len, heads_q, head_dim_qk] */
+  cubinet_tensor k;             /* [pages, page_size, heads_kv, head_dim_qk] (NHD) */
+  cubinet_tensor v;             /* [pages, page_size, heads_kv, head_dim_v] (NHD) */
+  cubinet_tensor o;             /* [batch, q_len, heads_q, head_dim_v] */
+  cubinet_tensor page_table;    /* [batch, pages per sequence], int32 */
+  cubinet_tensor kv_lengths;    /* [batch], int32 */
+  cubinet_tensor lse;           /* [batch, q_len, heads_q], fp32 */
+  cubinet_tensor sinks;         /* [heads_q], fp32 */
+  cubinet_tensor mask;          /* packed bits of a custom mask */
+  cubinet_tensor q_offsets;     /* [batch + 1], int32 */
   cubinet_tensor softmax_scale; /* one fp32, times log2(e); with CUBINET_ATTENTION_SCALES_ON_DEVICE */
   cubinet_tensor output_scale;  /* one fp32 */
   cubinet_tensor new_q;         /* the new rows of an append */
@@ -640,17 +650,18 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor q_scale;   /* one fp32 each */
   cubinet_tensor k_scale;
   cubinet_tensor v_scale;
-  cubinet_tensor scratch;  /* cubinet_attention_info::scratch_bytes; or pass a cubinet_workspace */
-  cubinet_tensor counters; /* counter_bytes, zeroed before the first run; each run leaves zeros */
+  cubinet_tensor scratch;    /* cubinet_attention_info::scratch_bytes; or pass a cubinet_workspace */
+  cubinet_tensor counters;   /* counter_bytes, zeroed before the first run; each run leaves zeros */
+  cubinet_tensor kv_offsets; /* [batch + 1], int32; with CUBINET_KV_SEQUENCES */
 } cubinet_attention_tensors;
-#define CUBINET_ATTENTION_TENSORS_INIT                                                             \
-  {                                                                                                \
-    sizeof(cubinet_attention_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,                   \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,        \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT         \
+#define CUBINET_ATTENTION_TENSORS_INIT                                                                \
+  {                                                                                                   \
+    sizeof(cubinet_attention_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT            \
   }
 
 /* A plan whose kernels are loaded on one device. Immutable. A CUDA graph that captured a run keeps
@@ -690,8 +701,7 @@ CUBINET_EXPORT cubinet_status cubinet_attention_plan(cubinet_runtime* runtime,
 CUBINET_EXPORT cubinet_status cubinet_attention_bind(cubinet_runtime* runtime,
                                                      const cubinet_attention_problem* problem,
                                                      const cubinet_plan_options* options, int32_t device,
-                                                     cubinet_attention** attention,
-                                                     cubinet_error** error);
+                                                     cubinet_attention** attention, cubinet_error** error);
 CUBINET_EXPORT cubinet_attention* cubinet_attention_retain(cubinet_attention* attention);
 CUBINET_EXPORT void cubinet_attention_release(cubinet_attention* attention);
 
@@ -707,8 +717,7 @@ typedef struct cubinet_attention_info {
 #define CUBINET_ATTENTION_INFO_INIT \
   { sizeof(cubinet_attention_info), {NULL, 0}, {NULL, 0}, 0, 0, 0, 0 }
 CUBINET_EXPORT cubinet_status cubinet_attention_get_info(const cubinet_attention* attention,
-                                                         cubinet_attention_info* info,
-                                                         cubinet_error** error);
+                                                         cubinet_attention_info* info, cubinet_error** error);
 
 /* Scratch memory of runs on one stream. Two runs that may overlap need two workspaces. */
 typedef struct cubinet_workspace cubinet_workspace;
@@ -717,8 +726,7 @@ typedef struct cubinet_workspace cubinet_workspace;
  * launch of a graph with one, has finished. Attentions whose runs follow each other on one
  * stream may share the largest workspace of them. */
 CUBINET_EXPORT cubinet_status cubinet_workspace_create(const cubinet_attention* attention,
-                                                       cubinet_workspace** workspace,
-                                                       cubinet_error** error);
+                                                       cubinet_workspace** workspace, cubinet_error** error);
 CUBINET_EXPORT void cubinet_workspace_release(cubinet_workspace* workspace);
 
 /* Launches the plan's kernels on the stream. `workspace` may be NULL if `tensors` names scratch
@@ -763,10 +771,10 @@ typedef struct cubinet_merge_tensors {
   cubinet_tensor o;   /* may be one of the parts if types and strides are equal */
   cubinet_tensor lse; /* the same; address 0: not written */
 } cubinet_merge_tensors;
-#define CUBINET_MERGE_TENSORS_INIT                                                                 \
-  {                                                                                                \
-    sizeof(cubinet_merge_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,  \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT                              \
+#define CUBINET_MERGE_TENSORS_INIT                                                                \
+  {                                                                                               \
+    sizeof(cubinet_merge_tensors), CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT                             \
   }
 
 /* Finds or compiles the kernel and loads it. May block for seconds while it compiles. */
@@ -821,10 +829,12 @@ typedef struct cubinet_prebuild_options {
    * none. */
   cubinet_string workload;
 } cubinet_prebuild_options;
-#define CUBINET_PREBUILD_OPTIONS_INIT                                                               \
-  {                                                                                                 \
-    sizeof(cubinet_prebuild_options), {NULL, 0}, {NULL, 0}, NULL, 0, {NULL, 0}, 0, 0, {NULL, 0},    \
-        {NULL, 0}, 0, 0, 0, NULL, NULL, NULL, {NULL, 0}                                             \
+#define CUBINET_PREBUILD_OPTIONS_INIT                                                                       \
+  {                                                                                                         \
+    sizeof(cubinet_prebuild_options), {NULL, 0}, {NULL, 0}, NULL, 0, {NULL, 0}, 0, 0, {NULL, 0}, {NULL, 0}, \
+        0, 0, 0, NULL, NULL, NULL, {                                                                        \
+      NULL, 0                                                                                               \
+    }                                                                                                       \
   }
 
 /* Compiles the kernels that no store of `config` has, and writes all of them to a bundle.
@@ -832,8 +842,8 @@ typedef struct cubinet_prebuild_options {
  * then the report that `cubinet prebuild --json` prints. Otherwise the error's detail is the
  * report, if there is one. Finished builds stay in the home. */
 CUBINET_EXPORT cubinet_status cubinet_prebuild(const cubinet_config* config,
-                                               const cubinet_prebuild_options* options,
-                                               cubinet_text** json, cubinet_error** error);
+                                               const cubinet_prebuild_options* options, cubinet_text** json,
+                                               cubinet_error** error);
 
 /* ---- Workloads ----------------------------------------------------------------------------- */
 
@@ -921,8 +931,8 @@ CUBINET_EXPORT cubinet_status cubinet_runtime_thaw(cubinet_runtime* runtime, cub
  * "refusals": [{"kernel", "device", "caller", "count"}], "others", "fallbacks"}. "others" counts
  * the refused requests beyond 1,024 entries, "fallbacks" those that a substitute served. Does not
  * block. */
-CUBINET_EXPORT cubinet_status cubinet_runtime_refusals(const cubinet_runtime* runtime,
-                                                       cubinet_text** json, cubinet_error** error);
+CUBINET_EXPORT cubinet_status cubinet_runtime_refusals(const cubinet_runtime* runtime, cubinet_text** json,
+                                                       cubinet_error** error);
 
 /* ---- The command --------------------------------------------------------------------------- */
 

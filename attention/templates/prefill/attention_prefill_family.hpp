@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The template `attention_prefill`: portable.
+#include "prefill_family.hpp"
+
+namespace cubinet {
+namespace attention_prefill {
+
+inline std::string gap(const AttentionProblem&, ComputeCapability) {
+  return "";
+}
+
+inline bool preferred(const AttentionProblem&, ComputeCapability) {
+  return false;
+}
+
+inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
+  constexpr std::uint32_t kElementBytes = 2;
+  constexpr std::uint32_t kNextTileBytes = 16;
+  PrefillBlock block;
+  block.threads = 2 * tile.q;
+  block.tile_heads = problem.group_size();
+  block.shared_bytes =
+      (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
+          kElementBytes +
+      kNextTileBytes;
+  return block;
+}
+
+// Tall tiles read K and V less often; several CTAs of an SM hide each other's barriers. One stage
+// is for devices whose shared memory holds no more of a wide head.
+inline std::vector<PrefillTile> tiles(const AttentionProblem&) {
+  return {{128, 64, 2}, {64, 64, 2}, {64, 64, 1}};
+}
+
+}  // namespace attention_prefill
+
+inline const PrefillFamily kAttentionPrefill = {
+    .name = "attention_prefill",
+    .gap = attention_prefill::gap,
+    .preferred = attention_prefill::preferred,
+    .source = "the one that runs everywhere",
+    .tiles = attention_prefill::tiles,
+    .block = attention_prefill::block,
+};
+
+}  // namespace cubinet

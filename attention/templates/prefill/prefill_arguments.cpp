@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prefill_arguments.hpp"
+
+#include "prefill_maps.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+namespace cubinet {
+namespace {
+
+using kernel_templates::AttentionPrefillMapParameters;
+using kernel_templates::AttentionPrefillParameters;
+
+void set_prefill_strides(const DeviceTensor& tensor, long long& outer, long long& middle, long long& inner) {
+  if (tensor.is_contiguous()) return;
+  outer = tensor.strides[0];
+  middle = tensor.strides[1];
+  inner = tensor.strides[2];
+}
+
+}  // namespace
+
+void PrefillArguments::set_strides(const AttentionTensors& tensors, AttentionPrefillParameters& p) const {
+  set_prefill_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
+  set_prefill_strides(tensors.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride);
+  set_prefill_strides(tensors.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride);
+  set_prefill_strides(tensors.o, p.o_batch_stride, p.o_token_stride, p.o_head_stride);
+  if (!tensors.page_table.is_contiguous()) p.page_table_stride = tensors.page_table.strides[0];
+}
+
+std::size_t PrefillArguments::size() const {
+  return family_.has_maps ? sizeof(AttentionPrefillMapParameters) : sizeof(AttentionPrefillParameters);
+}
+
+void PrefillArguments::prepare(std::span<std::byte> argument) const {
+  std::memcpy(argument.data(), &parameters_, sizeof(parameters_));
+}
+
+void PrefillArguments::write(const AttentionTensors& tensors, std::span<std::byte> argument) const {
+  AttentionPrefillParameters p;
+  std::memcpy(&p, argument.data(), sizeof(p));
+  p.q = tensors.q.address;
+  p.k = tensors.k.address;
+  p.v = tensors.v.address;
+  p.o = tensors.o.address;
+  p.lse = tensors.lse.address;
+  p.counters = tensors.counters.address;
+  p.kv_lengths = tensors.kv_lengths.address;
+  if (problem_.layout == QkvLayout::paged_kv) p.page_table = tensors.page_table.address;
+  if (problem_.ragged_q) p.q_offsets = tensors.q_offsets.address;
+  if (problem_.layout == QkvLayout::separate_qkv) p.kv_offsets = tensors.kv_offsets.address;
+  if (problem_.sinks) p.sinks = tensors.sinks.address;
+  if (problem_.scales_on_device) {
+    p.softmax_scale_address = tensors.softmax_scale.address;
+    p.output_scale_address = tensors.output_scale.address;
+  }
+  set_strides(tensors, p);
+  std::memcpy(argument.data(), &p, sizeof(p));
+}
+
+std::size_t PrefillArguments::tensor_maps(const AttentionTensors& tensors,
+                                          std::span<PlacedTensorMap, kMaximumTensorMaps> maps) const {
+  if (!family_.has_maps) return 0;
+  AttentionPrefillParameters strides = parameters_;
+  set_strides(tensors, strides);
+  const PrefillMaps made = prefill_maps(problem_, tile_, block_, strides, tensors);
+  maps[0] = {offsetof(AttentionPrefillMapParameters, q), made.q};
+  maps[1] = {offsetof(AttentionPrefillMapParameters, k), made.k};
+  maps[2] = {offsetof(AttentionPrefillMapParameters, v), made.v};
+  return 3;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prefill_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cubinet {
+
+CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
+  constexpr std::uint32_t kTallTile = 128;
+  constexpr double kWarpsOfFullRate = 8;
+  CostTerms terms;
+  terms.start = costs.start;
+  if (work.blocks <= 0) return terms;
+  const double rate = work.tile_size_q < kTallTile ? costs.small_rate : costs.rate;
+  const double sms = work.multiprocessors;
+  const double on_busiest =
+      std::min<double>(std::ceil(work.blocks / sms), std::max(work.blocks_per_multiprocessor, 1U));
+  const double warps = std::min(on_busiest * work.warps, kWarpsOfFullRate) / kWarpsOfFullRate;
+  const double reached = rate * (costs.one_block + (1 - costs.one_block) * warps);
+  const double tiles_of_busiest = std::ceil(work.blocks / sms);
+  const double all = work.operations / std::min(sms, work.blocks) / reached;
+  const double longest = work.largest_block_operations * on_busiest / reached;
+  terms.read = std::max(all, longest);
+  terms.items = costs.tile * tiles_of_busiest / on_busiest;
+  return terms;
+}
+
+}  // namespace cubinet

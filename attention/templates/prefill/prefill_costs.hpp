@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/cost_model.hpp>
+
+namespace cubinet {
+
+// The constants of a model of products. Rates are operations (two for each multiply-add) of an SM
+// per microsecond; times are microseconds.
+struct ProductCosts {
+  double rate;        // tiles of at least 128 rows, or several CTAs
+  double small_rate;  // smaller tiles, whose K and V are read more often
+  double one_block;   // share of the rate that one CTA of four warps reaches alone
+  double start;
+  double tile;  // start and end of a tile
+  const char* source;
+};
+
+// Returns the parts of the time of the work in microseconds. The longest tiles are first, so the
+// SMs end at about the same time unless one tile takes longer than its share.
+CostTerms product_terms(const ProductCosts& costs, const KernelWork& work);
+
+}  // namespace cubinet

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of the families. A new family is a header of its own, its include and its entry here.
+#include "prefill_families.hpp"
+
+#include "attention_prefill_family.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace cubinet {
+namespace {
+
+// Families for more specific devices or problems precede the ones that serve more, which are their
+// fallback.
+constexpr std::array kPrefillFamilies = {&kAttentionPrefill};
+
+}  // namespace
+
+std::vector<const PrefillFamily*> prefill_families(const AttentionProblem& problem,
+                                                   ComputeCapability device) {
+  std::vector<const PrefillFamily*> families(kPrefillFamilies.begin(), kPrefillFamilies.end());
+  std::stable_partition(families.begin(), families.end(),
+                        [&](const PrefillFamily* family) { return family->preferred(problem, device); });
+  return families;
+}
+
+}  // namespace cubinet

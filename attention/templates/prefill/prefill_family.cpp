@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prefill_family.hpp"
+
+#include "rounding.hpp"
+#include "size_limits.hpp"
+#include "templates/decode/decode_family.hpp"
+
+#include <bit>
+
+namespace cubinet {
+
+std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (problem.is_mla_generation())
+    return "prefill attention has separate K and V, and the problem is latent attention";
+  if (problem.is_generation() && decode_gap(problem, device).empty() &&
+      std::has_single_bit(problem.tokens_per_page))
+    return "prefill attention is for prompts, and the problem is generation, which decode attention serves";
+  if (problem.layout == QkvLayout::packed_qkv)
+    return "prefill attention reads K and V from tensors of their own, and the layout is packed_qkv";
+  if (problem.mask == AttentionMask::custom) return "prefill attention has no custom mask";
+  if (problem.sparse != SparseAttention::none)
+    return "prefill attention reads all of KV, not the top k of it";
+  if (problem.chunk != kUnlimited) return "prefill attention would ignore the chunks";
+  if (problem.skips_softmax) return "prefill attention skips no softmax";
+  if (problem.sage_block != decltype(problem.sage_block){})
+    return "prefill attention would ignore the Sage scales";
+  if (problem.data_type_k != problem.data_type_q || problem.data_type_v != problem.data_type_q) {
+    return "prefill attention has one type for Q, K and V, and Q is " +
+           std::string(to_string(problem.data_type_q)) + ", K " +
+           std::string(to_string(problem.data_type_k)) + ", V " + std::string(to_string(problem.data_type_v));
+  }
+  return "";
+}
+
+KernelSpec prefill_specification(const PrefillFamily& family, const AttentionProblem& problem) {
+  KernelSpec spec{family.name, {}};
+  const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
+  const bool paged = problem.layout == QkvLayout::paged_kv;
+  // A single query token sees the same tokens under both masks, so one kernel serves both.
+  const bool dense = problem.mask == AttentionMask::dense && problem.q_len > 1;
+  spec.set("dtype", type(problem.data_type_q))
+      .set("dtype_o", type(problem.data_type_o))
+      .set("head_dim_qk", problem.head_dim_qk)
+      .set("head_dim_v", problem.head_dim_v)
+      .set("kv_layout", paged ? "paged" : "contiguous")
+      .set("mask", dense ? "dense" : "causal")
+      .set("sliding_window", ParameterValue(problem.is_sliding()))
+      .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
+      .set("separate_page_tables", ParameterValue(paged && problem.separate_page_tables));
+  return spec;
+}
+
+KernelSpec prefill_specification(const PrefillFamily& family, const AttentionProblem& problem,
+                                 const PrefillTile& tile) {
+  KernelSpec spec = prefill_specification(family, problem);
+  spec.set("tile_size_q", tile.q).set("tile_size_kv", tile.kv).set("stages", tile.stages);
+  return spec;
+}
+
+std::optional<PrefillTile> prefill_tile_of(const KernelSpec& kernel) {
+  PrefillTile tile;
+  for (const auto& [name, size] :
+       {std::pair{"tile_size_q", &tile.q}, {"tile_size_kv", &tile.kv}, {"stages", &tile.stages}}) {
+    const auto parameter = kernel.parameters.find(name);
+    if (parameter == kernel.parameters.end()) return std::nullopt;
+    const auto* value = std::get_if<std::int64_t>(&parameter->second);
+    if (value == nullptr || *value < 1 || *value > INT32_MAX) return std::nullopt;
+    *size = static_cast<std::uint32_t>(*value);
+  }
+  return tile;
+}
+
+std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& tile,
+                            const PrefillBlock& block) {
+  const std::uint64_t heads = problem.heads_q / block.tile_heads;
+  const std::uint64_t rows = std::uint64_t{problem.q_len} * block.tile_heads;
+  return saturating_product(problem.batch * heads, divide_up(rows, tile.q));
+}
+
+}  // namespace cubinet

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/operation.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// The tile of a kernel that computes prefill attention.
+struct PrefillTile {
+  std::uint32_t q = 64;   // rows
+  std::uint32_t kv = 64;  // tokens of a step
+  std::uint32_t stages = 2;
+
+  friend bool operator==(const PrefillTile&, const PrefillTile&) = default;
+};
+
+// The resources of a CTA, and how it takes rows.
+struct PrefillBlock {
+  std::uint32_t threads = 0;
+  std::uint32_t shared_bytes = 0;  // by the template's formula; tests compare the two
+  std::uint32_t registers = 255;   // the most that a thread uses
+  // Query heads of one KV head that share a tile: as many as the group has, or 1. The rows of a
+  // tile are these heads times query tokens.
+  std::uint32_t tile_heads = 1;
+};
+
+// A template whose kernels compute prefill attention: everything that a plan needs to know about
+// it. All families share one argument (AttentionPrefillParameters, which the tensor maps may
+// follow). Each has one entry point, named like the template, and is defined in the header of its
+// name. Plain data; the functions are pure. REQUIRES for the functions: prefill_gap() finds
+// nothing.
+struct PrefillFamily {
+  const char* name;  // name of the template
+  // Returns one sentence that states what the family has no kernel for, on devices that it may run
+  // on, or an empty string if it serves the problem. It need not repeat what the template's
+  // declaration states about parameters and targets.
+  std::string (*gap)(const AttentionProblem& problem, ComputeCapability device);
+  // Returns whether the family precedes those that are not preferred (prefill_families()). `source`
+  // names the measurement or fact behind the preference.
+  bool (*preferred)(const AttentionProblem& problem, ComputeCapability device);
+  const char* source;
+  // Returns the tiles among which the cost model chooses. Of nearly equal ones, the first that fits
+  // the device is used. A tile may be too large for every device.
+  std::vector<PrefillTile> (*tiles)(const AttentionProblem& problem);
+  PrefillBlock (*block)(const AttentionProblem& problem, const PrefillTile& tile);
+  // If true, the argument is AttentionPrefillMapParameters, whose maps prefill_maps() describes. If
+  // false, it is AttentionPrefillParameters.
+  bool has_maps = false;
+};
+
+// Returns what no family has a parameter or argument for, or an empty string if the families can
+// express the problem. Generation that decode attention serves is such a gap.
+std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device);
+
+// Returns the specification of the kernel without its tile, which all plans of the problem share.
+// The second overload includes the tile.
+KernelSpec prefill_specification(const PrefillFamily& family, const AttentionProblem& problem);
+KernelSpec prefill_specification(const PrefillFamily& family, const AttentionProblem& problem,
+                                 const PrefillTile& tile);
+
+// Returns the tile of a kernel, or nullopt if the kernel does not have the template's tile
+// parameters.
+std::optional<PrefillTile> prefill_tile_of(const KernelSpec& kernel);
+
+// Returns the tiles of all sequences, if each has q_len query tokens.
+std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& tile,
+                            const PrefillBlock& block);
+
+}  // namespace cubinet

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prefill_operation.hpp"
+
+#include "prefill_arguments.hpp"
+#include "prefill_families.hpp"
+#include "prefill_plan.hpp"
+#include "rounding.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+class PrefillTemplateFamily final : public TemplateFamily {
+ public:
+  explicit PrefillTemplateFamily(const PrefillFamily& family) : family_(family) {}
+
+  std::string_view name() const override { return family_.name; }
+
+  std::string gap(const AttentionProblem& problem, ComputeCapability device) const override {
+    return family_.gap(problem, device);
+  }
+
+  KernelSpec specification(const AttentionProblem& problem) const override {
+    return prefill_specification(family_, problem);
+  }
+
+  std::optional<KernelSpec> kernel_like(const AttentionProblem& problem,
+                                        const KernelSpec& other) const override {
+    const auto tile = prefill_tile_of(other);
+    if (!tile) return std::nullopt;
+    return prefill_specification(family_, problem, *tile);
+  }
+
+  std::optional<KernelSpec> kernel_like(const AttentionProblem& problem,
+                                        const KernelRow& other) const override {
+    const PrefillTile tile{other.selector.tile_size_q, other.selector.tile_size_kv, other.traits.stages};
+    if (tile.q == 0 || tile.kv == 0 || tile.stages == 0) return std::nullopt;
+    return prefill_specification(family_, problem, tile);
+  }
+
+  bool is_compared(const AttentionProblem&) const override { return false; }
+
+  Result<FamilyPlan> plan(const PlanRequest& request, const FamilyKernels& kernels) const override {
+    std::optional<std::vector<PrefillTile>> tiles;
+    if (kernels.of_family) {
+      tiles.emplace();
+      for (const KernelSpec& kernel : *kernels.of_family) {
+        if (const auto tile = prefill_tile_of(kernel)) tiles->push_back(*tile);
+      }
+    }
+    const AttentionProblem& problem = request.problem;
+    CUBINET_TRY_ASSIGN(const PrefillPlan prefill, plan_prefill(request, family_, tiles));
+    FamilyPlan plan;
+    plan.steps.push_back({prefill.spec,
+                          {prefill.blocks, 1, 1},
+                          request.options.starts_early,
+                          prefill.blocks_per_multiprocessor});
+    plan.arguments = std::make_shared<const PrefillArguments>(prefill.parameters, family_, prefill.tile,
+                                                              prefill.block, problem);
+    plan.workspace.counter_bytes = kWorkspaceAlignment;
+    plan.rules.reads_offsets = problem.ragged_q;
+    plan.rules.reads_kv_offsets = problem.layout == QkvLayout::separate_qkv;
+    const std::uint32_t heads = prefill.block.tile_heads;
+    const std::uint32_t rows = heads * problem.q_len;
+    plan.division.heads_per_block = std::min(heads, prefill.tile.q);
+    plan.division.tokens_per_block = std::max(1U, prefill.tile.q / heads);
+    plan.division.wasted_rows = rows < prefill.tile.q ? prefill.tile.q - rows : 0;
+    plan.cost = prefill.cost;
+    return plan;
+  }
+
+  std::vector<FamilyAlternative> alternatives(const PlanRequest& request,
+                                              const KernelTemplate& kernel_template) const override {
+    std::vector<FamilyAlternative> alternatives;
+    for (const PrefillTile& tile : family_.tiles(request.problem)) {
+      const auto kernel = kernel_template.resolve(prefill_specification(family_, request.problem, tile));
+      if (!kernel) continue;
+      const auto chosen = plan_prefill(request, family_, std::vector{tile});
+      if (!chosen) continue;
+      PlanOptions options = request.options;
+      options.kernel = chosen->spec;
+      alternatives.push_back({std::move(options), chosen->cost.time});
+    }
+    return alternatives;
+  }
+
+ private:
+  const PrefillFamily& family_;
+};
+
+class PrefillOperation final : public OperationClass {
+ public:
+  std::string gap(const AttentionProblem& problem, ComputeCapability device) const override {
+    return prefill_gap(problem, device);
+  }
+
+  std::vector<std::shared_ptr<const TemplateFamily>> families(const PlanRequest& request) const override {
+    std::vector<std::shared_ptr<const TemplateFamily>> families;
+    for (const PrefillFamily* family : prefill_families(request.problem, request.device.capability))
+      families.push_back(std::make_shared<const PrefillTemplateFamily>(*family));
+    return families;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const OperationClass> prefill_operation() {
+  return std::make_shared<const PrefillOperation>();
+}
+
+}  // namespace cubinet

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "templates/operation_class.hpp"
+
+#include <memory>
+
+namespace cubinet {
+
+// Returns the class of prefill attention: any number of query tokens of each sequence over a paged
+// or contiguous KV cache, with the families of prefill_families(). It also serves generation that
+// decode attention declines.
+std::shared_ptr<const OperationClass> prefill_operation();
+
+}  // namespace cubinet

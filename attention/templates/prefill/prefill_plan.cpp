@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prefill_plan.hpp"
+
+#include "prefill_maps.hpp"
+#include "prefill_parameters.hpp"
+#include "rounding.hpp"
+#include "size_limits.hpp"
+
+#include <cubinet/kernel_templates/fast_divisor.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace cubinet {
+namespace {
+
+// The bytes of the shared memory of every CTA that the driver reserves, which an SM has in addition
+// to the most that a CTA may use.
+constexpr std::uint32_t kReservedBytes = 1024;
+constexpr std::uint32_t kRegistersOfSm = 65536;
+// The part of the time by which a later tile must be faster than the best earlier one.
+constexpr double kLeastTileGain = 0.01;
+
+struct PrefillChoice {
+  PrefillTile tile;
+  PrefillBlock block;
+  std::uint32_t blocks_per_multiprocessor = 1;
+  KernelCost cost;
+};
+
+Result<void> check_prefill_limits(const PlanRequest& request) {
+  const AttentionProblem& problem = request.problem;
+  if (request.options.splits.value_or(1) != 1 || request.options.split_tokens)
+    return Error{ErrorCode::unsupported, "prefill attention does not split KV"};
+  if (problem.kv_len > kMaximumPrefillKv) {
+    return Error{ErrorCode::invalid_argument, "`AttentionProblem::kv_len` is " +
+                                                  std::to_string(problem.kv_len) + ", but must be at most " +
+                                                  std::to_string(kMaximumPrefillKv)};
+  }
+  // The rows of a KV head are counted in 32 bits.
+  if (saturating_product(problem.q_len, problem.heads_q) > kLargestCount) {
+    return Error{ErrorCode::invalid_argument,
+                 "`AttentionProblem::q_len` " + std::to_string(problem.q_len) +
+                     " times `AttentionProblem::heads_q` " + std::to_string(problem.heads_q) +
+                     " is more than 2^31 - 1; plan fewer query tokens at a time"};
+  }
+  return {};
+}
+
+// Returns the KV tokens that a tile of `tokens` query tokens of a sequence of this length reads, on
+// average and at most. Counts whole steps.
+struct TileTokens {
+  double average = 0;
+  double most = 0;
+};
+TileTokens tokens_of_tile(const AttentionProblem& problem, const PrefillTile& tile, double tokens,
+                          double length) {
+  const double q_len = std::min<double>(problem.q_len, length);
+  TileTokens read{length, length};
+  if (problem.mask == AttentionMask::causal)
+    read.average = length - q_len + std::min(q_len, (q_len + tokens) / 2);
+  if (problem.is_sliding()) {
+    const double seen = double{static_cast<double>(problem.window)} + tokens;
+    read = {std::min(read.average, seen), std::min(read.most, seen)};
+  }
+  read.average += tile.kv / 2.0;
+  read.most += tile.kv / 2.0;
+  return read;
+}
+
+KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, const PrefillChoice& choice) {
+  const AttentionProblem& problem = request.problem;
+  const double tokens = std::max(1.0, static_cast<double>(choice.tile.q) / choice.block.tile_heads);
+  const double operations =
+      2.0 * choice.tile.q * (double{static_cast<double>(problem.head_dim_qk)} + problem.head_dim_v);
+  KernelWork work;
+  work.cost_class = CostClass::products;
+  work.implementation = family.name;
+  work.device = request.device.capability;
+  work.multiprocessors = request.device.sm_count;
+  work.blocks_per_multiprocessor = choice.blocks_per_multiprocessor;
+  work.tile_size_q = choice.tile.q;
+  work.warps = choice.block.threads / 32;
+  work.element_bits = static_cast<std::uint32_t>(bits_of(problem.data_type_k));
+  work.blocks = static_cast<double>(prefill_tiles(problem, choice.tile, choice.block));
+  const auto add = [&](double length, double share) {
+    const TileTokens read = tokens_of_tile(problem, choice.tile, tokens, length);
+    work.operations += share * work.blocks * operations * read.average;
+    work.largest_block_operations = std::max(work.largest_block_operations, operations * read.most);
+  };
+  if (problem.kv_lengths.empty()) add(problem.kv_len, 1);
+  for (const std::int32_t length : problem.kv_lengths)
+    add(length, 1.0 / problem.batch);
+  return request.costs().cost(work);
+}
+
+std::optional<PrefillChoice> choose_tile(const PlanRequest& request, const PrefillFamily& family,
+                                         const std::vector<PrefillTile>& tiles) {
+  const AttentionProblem& problem = request.problem;
+  const std::uint32_t multiprocessor_bytes = request.device.shared_limit() + kReservedBytes;
+  std::optional<PrefillChoice> best;
+  for (const PrefillTile& tile : tiles) {
+    PrefillChoice choice{tile, family.block(problem, tile), 1, {}};
+    const std::uint32_t used = choice.block.shared_bytes + kReservedBytes;
+    if (used > multiprocessor_bytes) continue;
+    choice.blocks_per_multiprocessor =
+        std::max(std::min(multiprocessor_bytes / used,
+                          kRegistersOfSm / (choice.block.threads * choice.block.registers)),
+                 1U);
+    if (const auto measured = request.occupancy_of(prefill_specification(family, problem, tile)))
+      choice.blocks_per_multiprocessor = std::max(std::min(choice.blocks_per_multiprocessor, *measured), 1U);
+    choice.cost = cost_of(request, family, choice);
+    if (!best || choice.cost.time < (1 - kLeastTileGain) * best->cost.time) best = choice;
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<PrefillPlan> plan_prefill(const PlanRequest& request, const PrefillFamily& family,
+                                 const std::optional<std::vector<PrefillTile>>& tiles) {
+  CUBINET_TRY(check_prefill_limits(request));
+  const AttentionProblem& problem = request.problem;
+  const auto choice = choose_tile(request, family, tiles ? *tiles : family.tiles(problem));
+  if (!choice) {
+    return Error{ErrorCode::unsupported, "no tile " + std::string(tiles ? "that is allowed " : "") +
+                                             "of head dims " + std::to_string(problem.head_dim_qk) + " and " +
+                                             std::to_string(problem.head_dim_v) + " fits the " +
+                                             std::to_string(request.device.shared_limit()) +
+                                             " bytes of shared memory that a block may use on the device"};
+  }
+  const std::uint64_t all = prefill_tiles(problem, choice->tile, choice->block);
+  const std::uint64_t resident = std::uint64_t{request.device.sm_count} * choice->blocks_per_multiprocessor;
+  // The counter of tiles passes the last tile once for each CTA.
+  if (all > kLargestCount - resident) {
+    return Error{ErrorCode::invalid_argument,
+                 "`AttentionProblem::batch` " + std::to_string(problem.batch) +
+                     ", `AttentionProblem::q_len` " + std::to_string(problem.q_len) +
+                     " and `AttentionProblem::heads_q` " + std::to_string(problem.heads_q) +
+                     " are more tiles than 2^31 - 1; plan fewer query tokens at a time"};
+  }
+  PrefillPlan plan;
+  plan.spec = prefill_specification(family, problem, choice->tile);
+  plan.tile = choice->tile;
+  plan.block = choice->block;
+  plan.blocks_per_multiprocessor = choice->blocks_per_multiprocessor;
+  plan.blocks = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(all, 1, resident));
+  plan.cost = choice->cost;
+  CUBINET_TRY_ASSIGN(plan.parameters, prefill_parameters(problem));
+  CUBINET_TRY_ASSIGN(plan.parameters.tile_heads,
+                     kernel_templates::make_fast_divisor(choice->block.tile_heads));
+  if (family.has_maps)
+    plan.parameters.box_tokens = static_cast<int>(prefill_box_tokens(problem, choice->tile));
+  return plan;
+}
+
+}  // namespace cubinet

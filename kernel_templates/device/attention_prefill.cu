@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cubinet-template
+{
+  "name": "attention_prefill",
+  "interface": 1,
+  "summary": "Prefill attention over a paged or contiguous KV cache: ragged Q, GQA/MQA heads packed into the tile, tensor cores",
+  "base": "attention_prefill.base.json",
+  "minimum_target": "sm_80",
+  "parameters": [
+    {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
+     "summary": "rows of the Q tile: query heads of one KV head times query tokens; a warp has 16 of them"},
+    {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
+     "summary": "KV tokens of one step"},
+    {"name": "stages", "type": "int", "minimum": 1, "maximum": 4, "default": 2,
+     "summary": "stages of the ring in shared memory; a stage holds K and V of one step"}
+  ],
+  "kernels": [
+    {"name": "attention_prefill",
+     "threads": "tile_size_q * 2",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 16",
+     "parameter_bytes": 352,
+     "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
+     "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
+     "grid": "min(tiles of the bounds, CTAs that the device holds)",
+     "programmatic_launch": true}
+  ]
+}
+*/
+// Grid: any number of CTAs. A CTA computes one tile of Q after the other. A tile is tile_size_q
+// packed rows of one sequence and KV head. The schedule orders the tiles by their KV, the longest
+// first, from the lengths on the device. A counter in global memory gives each CTA its next tile.
+//
+// A CTA has tile_size_q / 16 warps, which share each step of K and V and process 16 rows each. All
+// threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
+// arithmetic does not depend on the tile that contains it.
+#include <cubinet/attention/q.cuh>
+#include <cubinet/attention_prefill/output.cuh>
+#include <cubinet/attention_prefill/product.cuh>
+#include <cubinet/attention_prefill/schedule.cuh>
+#include <cubinet/attention_prefill/shape.cuh>
+#include <cubinet/attention_prefill/stream.cuh>
+#include <cubinet/pdl.cuh>
+
+namespace cubinet::attention_prefill {
+
+using Visible = VisibleOf<Shape>;
+using Tile = TileOf<Shape>;
+
+// The mask of draft tokens of kernels without a custom mask.
+struct NoDraftMask {};
+
+// Processes all steps of a tile. `first_row` is the first row of this warp in the tile.
+__device__ inline void process_steps(RowState& state, KvStream& stream, const AttentionPrefillParameters& p,
+                                     const Tile& tile, SharedAddress q_shared, int first_row) {
+  const int lane = threadIdx.x % 32;
+  const PackedRows rows = tile.rows(p);
+  const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
+  const QFragments q_fragments(q_warp, lane);
+  const Range seen_by_all = Visible::to_all_rows(p, tile.sequence, rows);
+  const int row = first_row + lane / 4;
+  const float scale = softmax_scale_log2(p);
+  float scales[2] = {scale, scale};
+  const SoftCap<soft_cap> cap(p, scales);
+#pragma unroll 1
+  for (int step = 0; step < stream.count(); ++step) {
+    const int token = stream.token(step);
+    Scores scores = {};
+    stream.wait();
+    stream.copy_v(step + stages - 1);
+    multiply_qk(scores, q_fragments, q_warp, stream.k_step(), lane);
+    cap.apply(scores);
+    if (!seen_by_all.holds_all<Shape::kStep>(token)) {
+      const Range visible[2] = {Visible::to_token(p, tile.sequence, rows.token(row)),
+                                Visible::to_token(p, tile.sequence, rows.token(row + 8))};
+      mask_scores<Shape>(scores, visible, NoDraftMask(), token, lane);
+    }
+    const Weights weights = softmax(state, scores, scales);
+    stream.wait();
+    stream.copy_k(step + stages);
+    multiply_pv(state, weights, stream.v_step(), lane);
+    stream.advance();
+  }
+}
+
+// Computes one tile. REQUIRES: no thread uses the shared memory any more.
+__device__ inline void process_tile(const AttentionPrefillParameters& p, const Tile& tile,
+                                    SharedAddress q_shared) {
+  const PackedRows rows = tile.rows(p);
+  const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
+  const Range seen = Visible::to_any_row(p, tile.sequence, rows);
+  copy_q<Shape>(p, rows, tile.sequence, tile.head_kv, q_shared);
+  async_copy_commit();
+  KvStream stream(p, tile.sequence, tile.head_kv, seen, q_shared + Shape::kQBytes);
+  stream.fill();
+  stream.wait_for_earlier_copies();
+  __syncthreads();
+
+  RowState state = {};
+  state.maximum[0] = state.maximum[1] = negative_infinity();
+  process_steps(state, stream, p, tile, q_shared, first_row);
+  async_copy_wait<0>();
+  store_tile(p, tile, state, q_shared + first_row * Shape::kRowBytesQ, first_row);
+}
+
+extern "C" __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)
+    attention_prefill(const __grid_constant__ AttentionPrefillParameters p) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  wait_for_prerequisites();
+  launch_dependents();
+
+  const SharedAddress q_shared = shared_address(shared);
+  const SharedAddress next_shared = q_shared + Shape::kQBytes + Shape::kRingBytes;
+  int index = static_cast<int>(blockIdx.x);
+  Tile tile;
+#pragma unroll 1
+  while (find_tile<Shape>(p, index, tile)) {
+    int next = 0;
+    if (threadIdx.x == 0) next = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
+    process_tile(p, tile, q_shared);
+    if (threadIdx.x == 0) store_shared_4(next_shared, static_cast<unsigned>(next));
+    __syncthreads();
+    index = static_cast<int>(load_shared_4(next_shared));
+  }
+  if (threadIdx.x == 0) release_counters(p);
+}
+
+}  // namespace cubinet::attention_prefill

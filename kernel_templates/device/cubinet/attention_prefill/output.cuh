@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Writes the rows of a tile of `attention_prefill`, and their LSEs.
+#include <cubinet/attention/output.cuh>
+#include <cubinet/attention/softmax.cuh>
+#include <cubinet/attention_prefill/schedule.cuh>
+#include <cubinet/attention_prefill/shape.cuh>
+#include <cubinet/swizzle.cuh>
+
+namespace cubinet::attention_prefill {
+
+// Returns the factor that normalises one of a lane's two rows. Writes the row's LSE if its lane is
+// the row's first.
+__device__ inline float finish_row(const AttentionPrefillParameters& p, const OutputRow& row,
+                                   const RowStateOf<Shape>& state, int half, bool is_there) {
+  const float sum = lanes_sum<4>(state.sum[half]);
+  RowEpilogue<false> epilogue(p, row.head);
+  // A row that sees no token has the sum 0 and the maximum -infinity.
+  const float lse =
+      epilogue.add_sink(sum > 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
+  if (is_there && p.lse != 0 && threadIdx.x % 4 == 0) {
+    const long long token = static_cast<long long>(row.sequence.q_first) + row.token;
+    store_global_float(p.lse + 4 * (token * p.heads_q.divisor + row.head), lse * kLn2);
+  }
+  return sum > 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
+}
+
+// Writes the 16 rows of a warp. `staging` is the shared memory of the warp's rows of Q, which no
+// thread uses any more. All lanes of the warp must call it.
+__device__ inline void store_tile(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
+                                  const RowStateOf<Shape>& state, SharedAddress staging, int first_row) {
+  using Output = Shape::Output;
+  const int lane = threadIdx.x % 32;
+  const PackedRows rows = tile.rows(p);
+  if (!rows.holds(first_row)) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int of_warp = lane / 4 + 8 * half;
+    const bool is_there = rows.holds(first_row + of_warp);
+    const OutputRow row =
+        output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
+    const float factor = finish_row(p, row, state, half, is_there);
+    if constexpr (is_same<Output, fp32>) {
+      const GlobalAddress target = row.address<Output>(p) + lane % 4 * 8;
+#pragma unroll
+      for (int column = 0; column < Shape::kTilesV; ++column) {
+        const float* const values = state.output[column].r + 2 * half;
+        if (is_there)
+          store_two_elements<Output>(target + column * 32, values[0] * factor, values[1] * factor);
+      }
+    } else {
+#pragma unroll
+      for (int column = 0; column < Shape::kTilesV; ++column) {
+        const float* const values = state.output[column].r + 2 * half;
+        store_shared_4(staging + swizzled<Shape::kRowBytesV>(of_warp, column) + lane % 4 * 4,
+                       pack2<Output>(values[0] * factor, values[1] * factor));
+      }
+    }
+  }
+  if constexpr (!is_same<Output, fp32>) {
+    constexpr int kRowThreads = minimum(Shape::kRowBytesV / 16, 32);
+    __syncwarp();
+#pragma unroll
+    for (int first = 0; first < Shape::kWarpRows; first += 32 / kRowThreads) {
+      const int of_warp = first + lane / kRowThreads;
+      if (!rows.holds(first_row + of_warp)) break;
+      const OutputRow row = output_row(rows, tile.sequence, tile.head_kv, first_row + of_warp);
+      const int chunk = lane % kRowThreads;
+      store_global_16(row.address<Output>(p) + chunk * 16,
+                      load_shared_16(staging + swizzled<Shape::kRowBytesV>(of_warp, chunk)));
+    }
+  }
+}
+
+}  // namespace cubinet::attention_prefill

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The sizes of the template `attention_prefill`, computed from its parameters.
+#include <cubinet/attention/shape.cuh>
+#include <cubinet/kernel_templates/attention_prefill_parameters.h>
+#include <cubinet/parameters.cuh>
+
+namespace cubinet::attention_prefill {
+
+using namespace parameters;
+using namespace attention;
+using kernel_templates::AttentionPrefillParameters;
+
+struct Declared {
+  using Q = dtype;
+  using Kv = dtype;
+  using Output = dtype_o;
+  static constexpr int kHeadDimQk = head_dim_qk;
+  static constexpr int kHeadDimV = head_dim_v;
+  static constexpr int kTileQ = tile_size_q;
+  static constexpr bool kPaged = kv_layout == kv_layout_values::paged;
+  static constexpr bool kCausal = mask == mask_values::causal;
+  static constexpr bool kCustomMask = false;
+  static constexpr bool kSlidingWindow = sliding_window;
+  static constexpr bool kSoftCap = soft_cap;
+  static constexpr bool kSeparatePageTables = separate_page_tables;
+};
+
+struct Shape : BasicShape<Declared> {
+  static constexpr int kWarpRows = 16;
+  static constexpr int kThreads = 32 * kTileQ / kWarpRows;
+  static constexpr int kStep = tile_size_kv;  // KV tokens
+  static constexpr int kSlice = kStep;
+  static constexpr int kTilesV = kHeadDimV / 8;
+  static constexpr int kStepBytesK = kStep * kRowBytesK;
+  static constexpr int kStepBytesV = kStep * kRowBytesV;
+  static constexpr int kRingBytes = stages * (kStepBytesK + kStepBytesV);
+  static constexpr int kNextTileBytes = 16;
+  static constexpr int kSharedBytes = kQBytes + kRingBytes + kNextTileBytes;
+  // Keeps Q in registers if it fits beside the accumulators.
+  static constexpr bool kQInRegisters = kHeadDimQk <= 128;
+  static constexpr int kBlocksPerSm = 1;
+};
+constexpr int kStepsQk = head_dim_qk / 16;
+
+static_assert(attention_prefill_threads == Shape::kThreads, "the host's formula of the CTA size differs");
+static_assert(attention_prefill_shared_bytes == Shape::kSharedBytes,
+              "the host's formula of the shared memory differs");
+
+}  // namespace cubinet::attention_prefill

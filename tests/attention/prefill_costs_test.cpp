@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "templates/prefill/prefill_costs.hpp"
+
+#include <doctest/doctest.h>
+
+namespace cubinet {
+namespace {
+
+constexpr ProductCosts kProducts = {2e6, 1e6, 0.5, 3, 1, "a test"};
+
+KernelWork tall_tiles(double tiles) {
+  KernelWork work;
+  work.cost_class = CostClass::products;
+  work.multiprocessors = 10;
+  work.tile_size_q = 128;
+  work.warps = 8;
+  work.blocks = tiles;
+  work.largest_block_operations = 2e6;
+  work.operations = tiles * 2e6;
+  return work;
+}
+
+TEST_CASE("the time of products follows the operations once every multiprocessor has a tile") {
+  const double few = product_terms(kProducts, tall_tiles(10)).read;
+  CHECK(few == doctest::Approx(1));
+  CHECK(product_terms(kProducts, tall_tiles(5)).read == doctest::Approx(few));
+  CHECK(product_terms(kProducts, tall_tiles(1000)).read == doctest::Approx(100));
+}
+
+TEST_CASE("one tile that is longer than its share bounds the time") {
+  KernelWork work = tall_tiles(20);
+  work.largest_block_operations = 20e6;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(10));
+}
+
+TEST_CASE("small tiles have a lower rate, and four warps alone reach a part of it") {
+  KernelWork work = tall_tiles(1000);
+  work.tile_size_q = 64;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(200));
+  work.warps = 4;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(200 / 0.75));
+  work.blocks_per_multiprocessor = 2;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(200));
+}
+
+TEST_CASE("no tile takes no more than the start") {
+  CHECK(product_terms(kProducts, tall_tiles(0)).sum() == doctest::Approx(3));
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the results of prefill attention through plan, bind and run with the library's templates,
+// over their parameters and the ways to run it. Needs a GPU and NVRTC.
+#include "decode_gpu_fixture.hpp"
+
+#include <cubinet/kernel_templates/template_catalog.hpp>
+
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace cubinet {
+namespace {
+
+using test::ok;
+using namespace test::gpu;
+
+// Returns 19 sequences with lengths on both sides of tiles and pages, and an empty one.
+AttentionProblem prompts(std::uint32_t head_dim, std::uint32_t q_len, std::uint32_t page_size = 64) {
+  AttentionProblem problem = many_borders(head_dim, page_size);
+  problem.prefill = true;
+  problem.q_len = q_len;
+  return problem;
+}
+
+std::vector<KernelSpec> kernels_of(const Gpu& gpu, const AttentionProblem& problem) {
+  const DeviceProperties& device = gpu.device->properties();
+  const PlanRequest request{
+      problem, {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block}, {}, {}};
+  const AttentionBackends backends = ok(AttentionBackends::builtin());
+  std::vector<KernelSpec> kernels;
+  for (const PlanOptions& options : ok(backends.find(kTemplatesBackend)->alternatives(request)))
+    kernels.push_back(*options.kernel);
+  return kernels;
+}
+
+// Checks every kernel that runs the problem: all families and tiles.
+void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem) {
+  const std::vector<KernelSpec> kernels = kernels_of(gpu, problem);
+  CHECK(!kernels.empty());
+  for (const KernelSpec& kernel : kernels)
+    check_against_reference(gpu, problem, 0, kernel);
+}
+
+TEST_CASE("Prefill attention agrees with float64 for every head dim, layout and tile") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const auto& [qk, v] : {std::pair{64U, 64U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
+    for (const QkvLayout layout : {QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv}) {
+      AttentionProblem problem = prompts(qk, 130);
+      problem.head_dim_v = v;
+      problem.layout = layout;
+      problem.lse = true;
+      check_every_kernel(*gpu, problem);
+    }
+  }
+}
+
+TEST_CASE("Pages of any multiple of eight tokens are read, in both orders and by tables of their own") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t page_size : {8U, 16U, 24U, 40U, 56U, 64U, 72U, 128U, 136U, 256U}) {
+    for (const KvOrder order : {KvOrder::nhd, KvOrder::hnd}) {
+      AttentionProblem problem = prompts(128, 70, page_size);
+      problem.kv_order = order;
+      problem.separate_page_tables = page_size % 16 != 0;
+      check_every_kernel(*gpu, problem);
+    }
+  }
+}
+
+TEST_CASE("Query tokens of every number are aligned with the last token, causal, windowed and dense") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t q_len : {1U, 2U, 7U, 15U, 16U, 17U, 63U, 64U, 65U, 127U, 128U, 129U, 700U}) {
+    AttentionProblem problem = prompts(64, q_len);
+    problem.heads_q = problem.heads_kv = 2;
+    check_every_kernel(*gpu, problem);
+    problem.window = 75;
+    check_every_kernel(*gpu, problem);
+    problem.window = kUnlimited;
+    problem.mask = AttentionMask::dense;
+    check_every_kernel(*gpu, problem);
+    problem.kv_len = 100;  // fewer tokens than queries
+    check_every_kernel(*gpu, problem);
+  }
+}
+
+TEST_CASE("Groups of any number of heads share a tile") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t group : {1U, 5U, 7U, 8U, 16U, 65U}) {
+    AttentionProblem problem = prompts(128, 37);
+    problem.heads_kv = 3;
+    problem.heads_q = 3 * group;
+    check_every_kernel(*gpu, problem);
+  }
+}
+
+TEST_CASE("Sequences of prefill may have fewer query tokens than the longest, in every layout") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const QkvLayout layout : {QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv}) {
+    for (const std::uint32_t q_len : {3U, 300U}) {
+      AttentionProblem problem = prompts(128, q_len);
+      problem.layout = layout;
+      problem.ragged_q = problem.lse = true;
+      check_every_kernel(*gpu, problem);
+    }
+  }
+}
+
+TEST_CASE("Prefill has sinks, soft caps, windows, scales of both places and outputs of every type") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const DataType type : {DataType::bf16, DataType::fp16}) {
+    for (const DataType output : {DataType::bf16, DataType::fp16, DataType::fp32}) {
+      AttentionProblem problem = prompts(128, 90);
+      problem.data_type_q = problem.data_type_k = problem.data_type_v = type;
+      problem.data_type_o = output;
+      problem.lse = true;
+      problem.softmax_scale = 0.1;
+      problem.output_scale = 0.375;
+      problem.scales_on_device = output == DataType::fp32;
+      problem.window = 128;
+      problem.soft_cap = 30.0;
+      problem.sinks = output != DataType::fp16;  // a sink may reduce a row below fp16's smallest numbers
+      check_every_kernel(*gpu, problem);
+    }
+  }
+}
+
+TEST_CASE("More sequences than a warp has lanes are all found, whatever their lengths") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t batch : {31U, 32U, 33U, 100U}) {
+    AttentionProblem problem = prompts(64, 90);
+    problem.batch = batch;
+    problem.heads_q = problem.heads_kv = 1;
+    problem.ragged_q = problem.lse = true;
+    check_every_kernel(*gpu, problem);
+  }
+}
+
+TEST_CASE("Generation of too many rows, and of pages that decode has no kernel for, is computed as prefill") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem many = prompts(128, 300);
+  many.prefill = false;
+  check_against_reference(*gpu, many);
+  AttentionProblem odd = prompts(128, 1, 24);
+  odd.prefill = false;
+  check_against_reference(*gpu, odd);
+}
+
+TEST_CASE("New rows are appended before prefill attends to them") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = prompts(128, 40);
+  problem.append.emplace();
+  problem.append->rope_dim = 128;
+  check_against_reference(*gpu, problem);
+}
+
+TEST_CASE("A graph of prefill serves all lengths and offsets up to its bounds") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = prompts(128, 200);
+  problem.batch = 3;
+  problem.ragged_q = true;
+  for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
+    const BoundAttention attention = bind(*gpu, problem, 0, true, kernel);
+    const auto longest = static_cast<std::int32_t>(problem.kv_len);
+    AttentionInputs inputs = ok(make_attention_inputs(problem, {longest, longest, longest}, 11));
+    const auto tokens = std::accumulate(inputs.q_lengths.begin(), inputs.q_lengths.end(), 0);
+    const TensorBuffers buffers = upload(*gpu, attention, inputs);
+    DeviceBuffer offsets = ok(DeviceBuffer::allocate(gpu->device, 4 * sizeof(std::int32_t)));
+    AttentionTensors tensors = buffers.tensors();
+    tensors.q_offsets = offsets;
+    const Stream stream = ok(Stream::create(gpu->device));
+    const Graph graph = ok(Graph::capture(stream, [&] { return attention.run(tensors, stream.handle()); }));
+    for (const std::vector<std::int32_t>& lengths :
+         {std::vector<std::int32_t>{1, 0, 64}, {65, 129, 3}, {longest, 640, 641}}) {
+      // All rows are divided anew: the kernel gives each sequence its rows by the offsets alone.
+      inputs.q_lengths = {std::min(tokens / 3, 200), 0, 0};
+      inputs.q_lengths[1] = std::min(tokens - inputs.q_lengths[0], 200);
+      inputs.q_lengths[2] = tokens - inputs.q_lengths[0] - inputs.q_lengths[1];
+      inputs.kv_lengths = lengths;
+      std::vector<std::int32_t> sums(4);
+      std::partial_sum(inputs.q_lengths.begin(), inputs.q_lengths.end(), sums.begin() + 1);
+      ok(offsets.copy_from(sums));
+      ok(buffers.set_kv_lengths(lengths));
+      ok(buffers.poison(/*scratch=*/true));
+      ok(graph.launch(stream));
+      ok(stream.synchronize());
+      compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
+    }
+  }
+}
+
+TEST_CASE("Prefill reads and writes tensors with strides of their own") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = prompts(128, 60);
+  problem.kv_order = KvOrder::hnd;
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+  problem.kv_order = KvOrder::nhd;  // the plan's order; the tensors' strides override it
+  for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
+    const BoundAttention attention = bind(*gpu, problem, 0, true, kernel);
+    const TensorBuffers buffers = upload(*gpu, attention, inputs);
+    AttentionTensors tensors = buffers.tensors();
+    tensors.k.strides = tensors.v.strides = {2 * 64 * 128, 128, 64 * 128};
+    const Stream stream = ok(Stream::create(gpu->device));
+    ok(attention.run(tensors, stream.handle()));
+    ok(stream.synchronize());
+    AttentionProblem by_head = problem;
+    by_head.kv_order = KvOrder::hnd;
+    compare(by_head, inputs, ok(buffers.output()), ok(buffers.lse()));
+  }
+}
+
+// The pages of the pool are so far apart that most of them are beyond 2^31 elements.
+TEST_CASE("A cache of more than two to the power of thirty one elements is read") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = prompts(128, 100);
+  problem.batch = 2;
+  problem.heads_kv = 1;
+  problem.kv_len = 500;
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 11));
+  const std::int64_t page_elements = 64 * 128;
+  const std::int64_t stride = (std::int64_t{5} << 29) / inputs.pages / 1024 * 1024;
+  const auto bytes = static_cast<std::size_t>((inputs.pages - 1) * stride + page_elements) * 2;
+  const auto pool_of = [&](const ElementBits& elements) -> Result<DeviceBuffer> {
+    CUBINET_TRY_ASSIGN(DeviceBuffer pool, DeviceBuffer::allocate(gpu->device, bytes));
+    for (std::int64_t page = 0; page < inputs.pages; ++page) {
+      const auto* const first = reinterpret_cast<const std::byte*>(elements.data() + page * page_elements);
+      CUBINET_TRY(pool.copy_from(ByteView(first, static_cast<std::size_t>(page_elements) * 2),
+                                 static_cast<std::size_t>(page * stride) * 2));
+    }
+    return pool;
+  };
+  const auto k = pool_of(inputs.k);
+  const auto v = pool_of(inputs.v);
+  if (!k || !v) {
+    test::skip("the device has no 11 GB of free memory");
+    return;
+  }
+  for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
+    const BoundAttention attention = bind(*gpu, problem, 0, true, kernel);
+    const TensorBuffers buffers = upload(*gpu, attention, inputs);
+    AttentionTensors tensors = buffers.tensors();
+    tensors.k = DeviceTensor(k->address(), k->size(), {stride, 128, 128});
+    tensors.v = DeviceTensor(v->address(), v->size(), {stride, 128, 128});
+    const Stream stream = ok(Stream::create(gpu->device));
+    ok(attention.run(tensors, stream.handle()));
+    ok(stream.synchronize());
+    compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
+  }
+}
+
+}  // namespace
+}  // namespace cubinet

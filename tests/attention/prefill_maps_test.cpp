@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "templates/prefill/prefill_maps.hpp"
+
+#include "prefill_fixture.hpp"
+#include "templates/prefill/prefill_parameters.hpp"
+
+namespace cubinet {
+namespace {
+
+namespace prefill = test::prefill;
+
+PrefillMaps maps_of(const AttentionProblem& problem, const AttentionTensors& tensors,
+                    std::uint32_t tile_heads = 1) {
+  PrefillBlock block;
+  block.tile_heads = tile_heads;
+  const auto strides = prefill_parameters(problem);
+  REQUIRE(strides);
+  return prefill_maps(problem, {128, 128, 2}, block, *strides, tensors);
+}
+
+// 4096 bytes a token and tensor: 32 query heads of 64 columns, 8 KV heads of 256 in K and V.
+AttentionProblem small_heads() {
+  AttentionProblem problem = prefill::prompts(2, 1000, 500);
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  return problem;
+}
+
+constexpr std::uint64_t kRow = 64 * 2;  // bytes of a head
+
+TEST_CASE("the map of Q has heads, tokens and sequences, and boxes of the heads that share a tile") {
+  AttentionProblem problem = small_heads();
+  AttentionTensors tensors;
+  tensors.q = {0x1000, 10 * 32 * kRow};
+  const TensorMapDescription map = maps_of(problem, tensors, 4).q;
+  CHECK(map.address == 0x1000);
+  CHECK(map.type == TensorMapDescription::Type::bf16);
+  CHECK(map.swizzle == TensorMapDescription::Swizzle::bytes128);
+  CHECK(map.sizes == std::array<std::uint64_t, 5>{64, 32, 500, 2, 1});
+  CHECK(map.strides_bytes[0] == kRow);
+  CHECK(map.strides_bytes[1] == 32 * kRow);
+  CHECK(map.strides_bytes[2] == 500 * 32 * kRow);
+  CHECK(map.box == std::array<std::uint32_t, 5>{64, 4, 32, 1, 1});
+  problem.ragged_q = true;  // as many tokens as the tensor has
+  problem.data_type_q = DataType::fp16;
+  const TensorMapDescription ragged = maps_of(problem, tensors).q;
+  CHECK(ragged.type == TensorMapDescription::Type::fp16);
+  CHECK(ragged.sizes == std::array<std::uint64_t, 5>{64, 32, 10, 1, 1});
+  CHECK(ragged.box == std::array<std::uint32_t, 5>{64, 1, 128, 1, 1});
+}
+
+TEST_CASE("the maps of K and V end with the pages, sequences or tokens that the tensors have") {
+  AttentionProblem problem = small_heads();
+  problem.tokens_per_page = 48;
+  AttentionTensors tensors;
+  tensors.k = {0x1000, 7 * 48 * 8 * kRow};
+  tensors.v = {0x2000, 48 * 8 * kRow};
+  const PrefillMaps paged = maps_of(problem, tensors);
+  CHECK(paged.k.sizes == std::array<std::uint64_t, 5>{64, 48, 8, 7, 1});
+  CHECK(paged.k.strides_bytes[0] == 8 * kRow);
+  CHECK(paged.k.strides_bytes[1] == kRow);
+  CHECK(paged.k.strides_bytes[2] == 48 * 8 * kRow);
+  CHECK(paged.k.box == std::array<std::uint32_t, 5>{64, 16, 1, 1, 1});
+  CHECK(paged.v.sizes[3] == 1);
+  problem.layout = QkvLayout::contiguous_kv;
+  const PrefillMaps contiguous = maps_of(problem, tensors);
+  CHECK(contiguous.k.sizes == std::array<std::uint64_t, 5>{64, 1000, 8, 2, 1});
+  CHECK(contiguous.k.box[1] == 128);
+  problem.layout = QkvLayout::separate_qkv;
+  CHECK(maps_of(problem, tensors).k.sizes == std::array<std::uint64_t, 5>{64, 7 * 48, 8, 1, 1});
+}
+
+TEST_CASE("every map of prefill is one that the driver encodes, whatever the stride of a single head") {
+  AttentionProblem problem = small_heads();
+  problem.heads_kv = 1;
+  AttentionTensors tensors;
+  tensors.q = {0x1000, 1000 * 32 * kRow};
+  tensors.k = {0x2000, 640 * kRow, {64 * 64, 64, 1}};
+  tensors.v = {0x3000, 640 * kRow};
+  const PrefillMaps maps = maps_of(problem, tensors);
+  for (const TensorMapDescription& map : {maps.q, maps.k, maps.v}) {
+    const auto checked = check_tensor_map(map);
+    CHECK_MESSAGE(checked, (checked ? std::string() : checked.error().message));
+  }
+}
+
+TEST_CASE("a box of K has a step, or as many tokens as divide a step and a page") {
+  AttentionProblem problem = small_heads();
+  for (const auto& [page, box] : {std::pair{8U, 8U}, {24U, 8U}, {64U, 64U}, {136U, 8U}, {256U, 128U}}) {
+    problem.tokens_per_page = page;
+    CHECK(prefill_box_tokens(problem, {128, 128, 2}) == box);
+  }
+  problem.layout = QkvLayout::contiguous_kv;
+  CHECK(prefill_box_tokens(problem, {128, 128, 2}) == 128);
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "templates/prefill/prefill_operation.hpp"
+
+#include "prefill_fixture.hpp"
+
+#include <cubinet/attention/backend.hpp>
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+namespace prefill = test::prefill;
+
+Result<AttentionPlan> plan_with_templates(const AttentionProblem& problem, const PlanOptions& options = {}) {
+  const auto backends = AttentionBackends::builtin();
+  REQUIRE(backends);
+  return plan_attention(problem, prefill::kHopper, {}, *backends, options);
+}
+
+TEST_CASE("a plan of prefill is one launch, with counters and the offsets that the layout needs") {
+  AttentionProblem problem = prefill::prompts(2, 1000, 500);
+  auto plan = plan_with_templates(problem);
+  REQUIRE(plan);
+  REQUIRE(plan->steps.size() == 1);
+  CHECK(plan->workspace.counter_bytes > 0);
+  CHECK(plan->workspace.scratch_bytes == 0);
+  CHECK(plan->division.kv_splits == 1);
+  CHECK_FALSE(plan->rules.reads_offsets);
+  CHECK_FALSE(plan->rules.reads_kv_offsets);
+  problem.ragged_q = true;
+  plan = plan_with_templates(problem);
+  REQUIRE(plan);
+  CHECK(plan->rules.reads_offsets);
+  CHECK_FALSE(plan->rules.reads_kv_offsets);
+  problem.layout = QkvLayout::separate_qkv;
+  plan = plan_with_templates(problem);
+  REQUIRE(plan);
+  CHECK(plan->rules.reads_kv_offsets);
+}
+
+TEST_CASE("the row of a prefill kernel states the kind of kernel and no page size") {
+  const auto plan = plan_with_templates(prefill::prompts(2, 1000, 500));
+  REQUIRE(plan);
+  CHECK(plan->row.selector.kernel_type == KernelType::context);
+  CHECK(plan->row.selector.layout == QkvLayout::paged_kv);
+  CHECK(plan->row.selector.tokens_per_page == 0);
+}
+
+TEST_CASE("a named tile of prefill is planned with, and one of another template is refused") {
+  const AttentionProblem problem = prefill::prompts(2, 1000, 500);
+  PlanOptions options;
+  options.kernel = prefill_specification(kAttentionPrefill, problem, {64, 64, 3});
+  const auto plan = plan_with_templates(problem, options);
+  REQUIRE(plan);
+  CHECK(std::get<KernelSpec>(plan->steps.front().kernel) == *options.kernel);
+  options.kernel->name = "attention_decode";
+  CHECK(plan_with_templates(problem, options).error().code == ErrorCode::unsupported);
+}
+
+TEST_CASE("the tuner gets every tile of every family of prefill that fits the device") {
+  const PlanRequest request = prefill::request(prefill::prompts(2, 1000, 500));
+  const auto operation = prefill_operation();
+  for (const auto& family : operation->families(request)) {
+    if (family->name() != kAttentionPrefill.name) continue;
+    const auto alternatives = family->alternatives(request, *prefill::template_of(kAttentionPrefill));
+    CHECK(alternatives.size() == kAttentionPrefill.tiles(request.problem).size());
+    CHECK(std::all_of(alternatives.begin(), alternatives.end(),
+                      [](const FamilyAlternative& other) { return other.options.kernel && other.time > 0; }));
+  }
+}
+
+}  // namespace
+}  // namespace cubinet
