@@ -35,82 +35,105 @@ class Consumer {
            static_cast<int>(threadIdx.x) % 32 / 4;
   }
 
-  __device__ void compute(const Tile& tile) {
-    RowSoftmax softmax(p_);
-    Output output = {};
-    if (tile.steps > 0) compute_steps(tile, softmax, output);
-    Epilogue(p_, tile, row()).store(softmax, output);
-  }
+  // The state of a tile.
+  struct State {
+    __device__ State(const AttentionPrefillParameters& p, const Tile& tile, int first_row, int row)
+        : visibility(p, tile, first_row, row), softmax(p), end(tile.first_step + tile.steps) {}
 
-  __device__ void compute_steps(const Tile& tile, RowSoftmax& softmax, Output& output) {
-    const Visibility visibility(p_, tile, first_row(), row());
-    const int end = tile.first_step + tile.steps;
+    Visibility visibility;
+    RowSoftmax softmax;
+    Output output = {};
     Scores scores;
     Weights weights;
-    mbarrier_wait(layout_.q_full(), q_parity_);
-    q_parity_ ^= 1;
-    mbarrier_wait(layout_.k_full(position_.stage()), position_.parity());
-    wgmma_begin(scores);
-    multiply_qk(scores, k_descriptor(position_.stage()));
-    wgmma_wait<0>(scores);
-    release(layout_.k_empty(position_.stage()));
-    softmax.cap(scores);
-    visibility.mask(p_, scores, tile.first_step);
-    softmax.update_maxima(scores);
-    softmax.weigh(scores, 0);
-    softmax.weigh(scores, 1);
-    pack(weights, scores);
-    RingPosition next = position_.next();
-    if (tile.steps > 1) mbarrier_wait(layout_.k_full(next.stage()), next.parity());
-#pragma unroll 1
-    for (int step = tile.first_step + 1; step < end; ++step) {
-      mbarrier_wait(layout_.v_full(position_.stage()), position_.parity());
-      const MatrixDescriptor k = k_descriptor(next.stage());
-      const MatrixDescriptor v = v_descriptor(position_.stage());
-      if (kTakesTurns) wait_for_turn();
-      wgmma_begin(scores, output, weights);
-      multiply_qk(scores, k);
-      multiply_pv(output, weights, v);
-      if (kTakesTurns) pass_turn();
-      wgmma_wait<1>(scores);
-      release(layout_.k_empty(next.stage()));
-      softmax.cap(scores);
-      visibility.mask(p_, scores, step);
-      softmax.update_maxima(scores);
-      if (WAITPOS >= 1) softmax.weigh(scores, 0);
-      if (WAITPOS >= 2) softmax.weigh(scores, 1);
-      keep_in_order(scores);
-      // This wait keeps the compiler from moving wgmma_wait() before the weights.
-      const RingPosition after = next.next();
-      if (step + 1 < end)
-        mbarrier_wait(layout_.k_full(after.stage()), softmax.after_weights(after.parity()));
-      wgmma_wait<0>(output, weights);
-      release(layout_.v_empty(position_.stage()));
-      if (WAITPOS < 1) softmax.weigh(scores, 0);
-      if (WAITPOS < 2) softmax.weigh(scores, 1);
-      pack(weights, scores);
-      softmax.correct(output);
-      position_ = next;
-      next = after;
-    }
-    release(layout_.q_empty());
-    mbarrier_wait(layout_.v_full(position_.stage()), position_.parity());
-    wgmma_begin(output, weights);
-    multiply_pv(output, weights, v_descriptor(position_.stage()));
-    wgmma_wait<0>(output, weights);
-    release(layout_.v_empty(position_.stage()));
-    position_ = next;
+    int end;               // the step after the last one
+    bool v_is_full = false;  // whether V of the step before the next one was seen to be full
+  };
+
+  __device__ void compute(const Tile& tile) {
+    State state(p_, tile, first_row(), row());
+    if (tile.steps > 0) compute_steps(state, tile.first_step);
+    Epilogue(p_, tile, row()).store(state.softmax, state.output);
   }
 
-  __device__ MatrixDescriptor k_descriptor(int stage) const {
-    return descriptor_behind(rows_of_k(layout_.k(0)), of_warp(stage * kStageBytesK));
+  // The steps use the stages 0 and 1 in turn.
+  __device__ void compute_steps(State& state, int step) {
+    compute_first(state, step);
+    int last_stage = 0;
+#pragma unroll 1
+    while (true) {
+      last_stage = 0;
+      if (++step >= state.end) break;
+      compute_next<1>(state, step);
+      last_stage = 1;
+      if (++step >= state.end) break;
+      compute_next<0>(state, step);
+    }
+    release(layout_.q_empty());
+    if (!state.v_is_full) mbarrier_wait(layout_.v_full(last_stage), v_.parity(last_stage));
+    v_.end(last_stage);
+    wgmma_begin(state.output, state.weights);
+    multiply_pv(state.output, state.weights, last_stage);
+    wgmma_wait<0>(state.output, state.weights);
+    release(layout_.v_empty(last_stage));
   }
-  __device__ MatrixDescriptor v_descriptor(int stage) const {
-    return descriptor_behind(columns_of_k(layout_.v(0), kKvBlockBytes), of_warp(stage * kStageBytesV));
+
+  // Computes the weights of the first step.
+  __device__ void compute_first(State& state, int step) {
+    mbarrier_wait(layout_.q_full(), q_parity_);
+    q_parity_ ^= 1;
+    mbarrier_wait(layout_.k_full(0), k_.parity(0));
+    k_.end(0);
+    wgmma_begin(state.scores);
+    multiply_qk(state.scores, 0);
+    wgmma_wait<0>(state.scores);
+    release(layout_.k_empty(0));
+    state.softmax.cap(state.scores);
+    state.visibility.mask(p_, state.scores, step);
+    state.softmax.update_maxima(state.scores);
+    state.softmax.weigh(state.scores, 0);
+    if (step + 1 < state.end) wait_for_k(1, state);
+    state.v_is_full = mbarrier_has_ended(layout_.v_full(0), v_.parity(0));
+    state.softmax.weigh(state.scores, 1);
+    pack(state.weights, state.scores);
+  }
+
+  // Computes the weights of a step, and adds the product of the previous weights and V. K of the
+  // step, which is full, is in stage kStage, and the previous V in the other one.
+  template <int kStage>
+  __device__ void compute_next(State& state, int step) {
+    constexpr int kOther = 1 - kStage;
+    if (!state.v_is_full) mbarrier_wait(layout_.v_full(kOther), v_.parity(kOther));
+    v_.end(kOther);
+    if (kTakesTurns) wait_for_turn();
+    wgmma_begin(state.scores, state.output, state.weights);
+    multiply_qk(state.scores, kStage);
+    multiply_pv(state.output, state.weights, kOther);
+    if (kTakesTurns) pass_turn();
+    wgmma_wait<1>(state.scores);
+    release(layout_.k_empty(kStage));
+    state.softmax.cap(state.scores);
+    state.visibility.mask(p_, state.scores, step);
+    state.softmax.update_maxima(state.scores);
+    state.softmax.weigh(state.scores, 0);
+    keep_in_order(state.scores);
+    // This wait keeps the compiler from moving wgmma_wait() before the weights.
+    if (step + 1 < state.end) wait_for_k(kOther, state);
+    wgmma_wait<0>(state.output, state.weights);
+    release(layout_.v_empty(kOther));
+    state.v_is_full = mbarrier_has_ended(layout_.v_full(kStage), v_.parity(kStage));
+    state.softmax.weigh(state.scores, 1);
+    pack(state.weights, state.scores);
+    state.softmax.correct(state.output);
+  }
+
+  __device__ void wait_for_k(int stage, const State& state) {
+    mbarrier_wait(layout_.k_full(stage), state.softmax.after_weights(k_.parity(stage)));
+    k_.end(stage);
   }
 
   // Starts the product of Q and K of the next step.
-  __device__ void multiply_qk(Scores& scores, MatrixDescriptor k) const {
+  __device__ void multiply_qk(Scores& scores, int stage) const {
+    const MatrixDescriptor k = rows_of_k(layout_.k(stage));
     const MatrixDescriptor q = rows_of_k(layout_.q() + first_row() * kBlockRowBytes);
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
@@ -124,16 +147,14 @@ class Consumer {
   }
 
   // Starts the product of the weights and V, which is added to the output.
-  __device__ void multiply_pv(Output& output, Weights& weights, MatrixDescriptor v) const {
+  __device__ void multiply_pv(Output& output, Weights& weights, int stage) const {
+    const MatrixDescriptor v = columns_of_k(layout_.v(stage), kKvBlockBytes);
 #pragma unroll
     for (int part = 0; part < kStep / 16; ++part)
       Wgmma<dtype, head_dim_v>::template multiply<LayoutB::columns_of_k>(
           output, weights[part], descriptor_behind(v, part * 16 * kBlockRowBytes), true);
     wgmma_commit();
   }
-
-  // Returns a number that is the same in all lanes, in a register of the warp.
-  __device__ static int of_warp(int number) { return __shfl_sync(kAllLanes, number, 0); }
 
   // Each warp releases a stage.
   __device__ static void release(SharedAddress empty) {
@@ -148,7 +169,8 @@ class Consumer {
   const AttentionPrefillParameters& p_;
   const SharedLayout& layout_;
   int index_;
-  RingPosition position_;
+  Phases k_;
+  Phases v_;
   unsigned q_parity_ = 0;
 };
 

@@ -45,14 +45,15 @@ struct SharedLayout {
   __device__ SharedAddress barrier(int index) const { return base + kBarriersOffset + index * 8; }
 };
 
-// The position in a ring of stages: the number of steps before this one in all tiles of the CTA.
-struct RingPosition {
-  unsigned step = 0;
+// The parities of the next phases of the stages of K or V. Step i of a tile uses stage i % stages.
+class Phases {
+ public:
+  __device__ unsigned parity(int stage) const { return parities_ >> stage & 1; }
+  // Must be called once for each use of a stage.
+  __device__ void end(int stage) { parities_ ^= 1u << stage; }
 
-  __device__ int stage() const { return static_cast<int>(step % stages); }
-  // Returns the parity of the phase in which the stage is filled.
-  __device__ unsigned parity() const { return step / stages & 1; }
-  __device__ RingPosition next() const { return {step + 1}; }
+ private:
+  unsigned parities_ = 0;
 };
 
 // The writer of the tiles. All lanes of one warp must call it.

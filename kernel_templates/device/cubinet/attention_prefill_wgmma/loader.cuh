@@ -35,15 +35,15 @@ class Loader {
     const Source source(p_, tile);
     int page = page_of(source, tile.first_step, 0);
     if (tile.steps == 0) return;
-    load_k(tile, source, tile.first_step, page);
+    load_k(source, tile.first_step, 0, page);
     load_q(tile);
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
       const int step = tile.first_step + i;
       const int next_page = page_of(source, step + 1, 0);
       const int v_page = separate_page_tables ? page_of(source, step, p_.v_page_table_offset) : page;
-      if (i + 1 < tile.steps) load_k(tile, source, step + 1, next_page);
-      load_v(tile, source, step, v_page);
+      if (i + 1 < tile.steps) load_k(source, step + 1, (i + 1) % stages, next_page);
+      load_v(tile, source, step, i % stages, v_page);
       page = next_page;
     }
   }
@@ -96,22 +96,22 @@ class Loader {
     }
   }
 
-  __device__ void load_k(const Tile&, const Source& source, int step, int page) {
-    mbarrier_wait(layout_.k_empty(k_.stage()), k_.parity() ^ 1);
-    const SharedAddress full = layout_.k_full(k_.stage());
+  __device__ void load_k(const Source& source, int step, int stage, int page) {
+    mbarrier_wait(layout_.k_empty(stage), k_.parity(stage) ^ 1);
+    k_.end(stage);
+    const SharedAddress full = layout_.k_full(stage);
     if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesK);
     __syncwarp();
-    copy<kBlocksQk>(&maps_.k, layout_.k(k_.stage()), source, step, page, full);
-    k_ = k_.next();
+    copy<kBlocksQk>(&maps_.k, layout_.k(stage), source, step, page, full);
   }
-  __device__ void load_v(const Tile& tile, const Source& source, int step, int page) {
-    mbarrier_wait(layout_.v_empty(v_.stage()), v_.parity() ^ 1);
-    const SharedAddress full = InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(v_.stage())
-                                                                   : layout_.v_full(v_.stage());
+  __device__ void load_v(const Tile& tile, const Source& source, int step, int stage, int page) {
+    mbarrier_wait(layout_.v_empty(stage), v_.parity(stage) ^ 1);
+    v_.end(stage);
+    const SharedAddress full =
+        InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(stage) : layout_.v_full(stage);
     if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
     __syncwarp();
-    copy<kBlocksV>(&maps_.v, layout_.v(v_.stage()), source, step, page, full);
-    v_ = v_.next();
+    copy<kBlocksV>(&maps_.v, layout_.v(stage), source, step, page, full);
   }
   __device__ void load_q(const Tile& tile) {
     mbarrier_wait(layout_.q_empty(), q_parity_ ^ 1);
@@ -134,8 +134,8 @@ class Loader {
   int pieces_;  // boxes of a block of a step
   int piece_;   // the lane's box, and its first block
   int block_;
-  RingPosition k_;
-  RingPosition v_;
+  Phases k_;
+  Phases v_;
   unsigned q_parity_ = 0;
 };
 
@@ -152,30 +152,30 @@ __device__ inline void load_tiles(const AttentionPrefillMapParameters& maps, con
 // Sets invisible rows of V to zero, in all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  RingPosition position;
-  unsigned unclean_parities = 0;
+  Phases unclean;
   TileReader tiles(layout);
   Tile tile;
 #pragma unroll 1
   while (tiles.read(tile)) {
 #pragma unroll 1
-    for (int i = 0; i < tile.steps; ++i, position = position.next()) {
+    for (int i = 0; i < tile.steps; ++i) {
       const InvisibleRows invisible(p, tile, tile.first_step + i);
       if (!invisible.any()) continue;
-      mbarrier_wait(layout.v_unclean(position.stage()), unclean_parities >> position.stage() & 1);
-      unclean_parities ^= 1u << position.stage();
+      const int stage = i % stages;
+      mbarrier_wait(layout.v_unclean(stage), unclean.parity(stage));
+      unclean.end(stage);
       const unsigned zeros[4] = {};
 #pragma unroll 1
       for (int row = lane / 8; row < kStep; row += 4) {
         if (row >= invisible.begin && row < invisible.end) continue;
 #pragma unroll
         for (int block = 0; block < kBlocksV; ++block)
-          store_shared_16(layout.v(position.stage()) + block * kKvBlockBytes + row * kBlockRowBytes + lane % 8 * 16,
+          store_shared_16(layout.v(stage) + block * kKvBlockBytes + row * kBlockRowBytes + lane % 8 * 16,
                           zeros);
       }
       fence_async_proxy();
       __syncwarp();
-      if (lane == 0) mbarrier_arrive(layout.v_full(position.stage()));
+      if (lane == 0) mbarrier_arrive(layout.v_full(stage));
     }
   }
 }

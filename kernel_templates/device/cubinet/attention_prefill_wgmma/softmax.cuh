@@ -62,6 +62,9 @@ class Visibility {
   int end_of_all_;
 };
 
+#ifndef SLACK
+#define SLACK 0
+#endif
 #ifndef WAITPOS
 #define WAITPOS 1
 #endif
@@ -79,17 +82,37 @@ class RowSoftmax {
 
   // Updates the maxima with the scores of a step.
   __device__ void update_maxima(const Scores& scores) {
+    float newest[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+      newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
 #pragma unroll
       for (int tile = 1; tile < kScoreTiles; ++tile)
-        newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-      newest = fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2_[half]);
-      corrections_[half] = exp2_approx(maxima[half] - offset_of(newest));
-      maxima[half] = newest;
+        newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+#if SLACK
+      newest[half] *= scale_log2_[half];
+      corrections_[half] = 1.0f;
+#endif
+    }
+#if SLACK
+    if (!__any_sync(kAllLanes, newest[0] > maxima[0] + SLACK || newest[1] > maxima[1] + SLACK)) return;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      newest[half] = lanes_max<4>(newest[half]);
+      if (!(newest[half] > maxima[half] + SLACK)) continue;
+      corrections_[half] = exp2_approx(maxima[half] - newest[half]);
+      maxima[half] = newest[half];
       sums_[half] *= corrections_[half];
     }
+#else
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[half]);
+      corrections_[half] = exp2_approx(maxima[half] - offset_of(newest[half]));
+      maxima[half] = newest[half];
+      sums_[half] *= corrections_[half];
+    }
+#endif
   }
 
   // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its sum.

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The template `attention_prefill_wgmma`: Hopper.
+#include "prefill_family.hpp"
+
+namespace cubinet {
+namespace attention_prefill_wgmma {
+
+inline constexpr ComputeCapability kDevice{9, 0};
+
+inline std::string gap(const AttentionProblem&, ComputeCapability device) {
+  if (device == kDevice) return "";
+  return "attention_prefill_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
+}
+
+inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
+  return gap(problem, device).empty();
+}
+
+// Returns the heads that share a tile. A tile of one head has q_len rows at most, so short prompts
+// fill it with several heads.
+inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTile& tile) {
+  const std::uint32_t group = problem.group_size();
+  return problem.q_len < 2 * tile.q && group <= tile.q ? group : 1;
+}
+
+inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
+  constexpr std::uint32_t kElementBytes = 2;
+  constexpr std::uint32_t kTileBytes = 64;
+  constexpr std::uint32_t kBarrierBytesOfStage = 40;
+  PrefillBlock block;
+  block.threads = 2 * tile.q + 128;
+  block.registers = tile.q == 128 ? 168 : 128;
+  block.tile_heads = tile_heads(problem, tile);
+  block.shared_bytes =
+      (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
+          kElementBytes +
+      kTileBytes + kBarrierBytesOfStage * tile.stages;
+  return block;
+}
+
+// The tiles with the fewest bytes per operation whose accumulators fit the registers.
+inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
+  if (problem.head_dim_qk == 64) return {{192, 128, 2}};
+  if (problem.head_dim_qk == 256) return {{128, 80, 2}};
+  if (problem.head_dim_qk == 128 && problem.mask == AttentionMask::dense) return {{128, 176, 2}};
+  return {{128, 128, 2}};
+}
+
+}  // namespace attention_prefill_wgmma
+
+inline const PrefillFamily kAttentionPrefillWgmma = {
+    .name = "attention_prefill_wgmma",
+    .gap = attention_prefill_wgmma::gap,
+    .preferred = attention_prefill_wgmma::preferred,
+    .source = "docs/kernels/attention_prefill_wgmma.md",
+    .tiles = attention_prefill_wgmma::tiles,
+    .block = attention_prefill_wgmma::block,
+    .has_maps = true,
+};
+
+}  // namespace cubinet
