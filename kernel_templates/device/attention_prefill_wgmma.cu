@@ -50,6 +50,7 @@ __device__ inline void find_tiles(const AttentionPrefillParameters& p, const Sha
 #pragma unroll 1
   while (schedule.find(index, tile)) {
     tiles.write(tile);
+    tiles.wait();
     if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
     index = __shfl_sync(kAllLanes, index, 0);
   }

@@ -5,6 +5,12 @@
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/warp_roles.cuh>
 
+#ifndef PASS
+#define PASS 0
+#endif
+#ifndef FENCE2
+#define FENCE2 0
+#endif
 namespace cubinet::attention_prefill_wgmma {
 
 // One consumer warpgroup, which has 64 rows of each tile. It computes the scores of a step while
@@ -22,8 +28,10 @@ class Consumer {
     TileReader tiles(layout_);
     Tile tile;
 #pragma unroll 1
-    while (tiles.read(tile))
+    while (tiles.read(tile)) {
+      tiles.release();
       compute(tile);
+    }
   }
 
  private:
@@ -107,9 +115,20 @@ class Consumer {
     if (kTakesTurns) wait_for_turn();
     wgmma_begin(state.scores, state.output, state.weights);
     multiply_qk(state.scores, kStage);
-    multiply_pv(state.output, state.weights, kOther);
+#if PASS == 2
     if (kTakesTurns) pass_turn();
+#endif
+#if FENCE2
+    wgmma_resume();
+#endif
+    multiply_pv(state.output, state.weights, kOther);
+#if PASS == 0
+    if (kTakesTurns) pass_turn();
+#endif
     wgmma_wait<1>(state.scores);
+#if PASS == 1
+    if (kTakesTurns) pass_turn();
+#endif
     release(layout_.k_empty(kStage));
     state.softmax.cap(state.scores);
     state.visibility.mask(p_, state.scores, step);

@@ -61,9 +61,12 @@ class TileWriter {
  public:
   __device__ explicit TileWriter(const SharedLayout& layout) : layout_(layout) {}
 
-  __device__ void write(const Tile& tile) {
-    mbarrier_wait(layout_.tile_empty(), parity_ ^ 1);
+  // Blocks until the readers have released the tile that was written last.
+  __device__ void wait() {
+    mbarrier_wait(layout_.tile_empty(), parity_);
     parity_ ^= 1;
+  }
+  __device__ void write(const Tile& tile) const {
     if (threadIdx.x % 32 == 0) {
       store_shared_object(layout_.base + kTileOffset, tile);
       mbarrier_arrive(layout_.tile_full());
@@ -85,9 +88,12 @@ class TileReader {
     mbarrier_wait(layout_.tile_full(), parity_);
     parity_ ^= 1;
     load_shared_object(layout_.base + kTileOffset, tile);
+    return tile.sequence >= 0;
+  }
+  // Must be called once after each tile. The next tile is found when all readers have called it.
+  __device__ void release() const {
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(layout_.tile_empty());
-    return tile.sequence >= 0;
   }
 
  private:

@@ -145,8 +145,11 @@ __device__ inline void load_tiles(const AttentionPrefillMapParameters& maps, con
   TileReader tiles(layout);
   Tile tile;
 #pragma unroll 1
-  while (tiles.read(tile))
+  while (tiles.read(tile)) {
     loader.load(tile);
+    // The next tile is found only now, so that the CTAs end at about the same time.
+    tiles.release();
+  }
 }
 
 // Sets invisible rows of V to zero, in all tiles of the CTA. All lanes of one warp must call it.
@@ -157,6 +160,7 @@ __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const Sh
   Tile tile;
 #pragma unroll 1
   while (tiles.read(tile)) {
+    tiles.release();
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
       const InvisibleRows invisible(p, tile, tile.first_step + i);
