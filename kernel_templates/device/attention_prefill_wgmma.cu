@@ -19,7 +19,7 @@
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 64 + 40 * stages",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 96 + 40 * stages",
      "parameter_bytes": 896,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -72,9 +72,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (warpgroup == 0) {
     give_registers<kProducerRegisters>();
     const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
-    if (warp == 0) load_tiles(maps, layout);
-    if (warp == 1) clean_tiles(maps.p, layout);
-    if (warp == 2) find_tiles(maps.p, layout);
+    if (warp == 0) {
+      load_tiles(maps, layout);
+    } else if (warp == 1) {
+      clean_tiles(maps.p, layout);
+    } else if (warp == 2) {
+      find_tiles(maps.p, layout);
+    }
   } else {
     take_registers<kConsumerRegisters>();
     Consumer(maps.p, layout, warpgroup - 1).run();

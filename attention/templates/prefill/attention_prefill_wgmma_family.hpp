@@ -26,7 +26,7 @@ inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTi
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
   constexpr std::uint32_t kElementBytes = 2;
-  constexpr std::uint32_t kTileBytes = 64;
+  constexpr std::uint32_t kTileBytes = 96;
   constexpr std::uint32_t kBarrierBytesOfStage = 40;
   PrefillBlock block;
   block.threads = 2 * tile.q + 128;

@@ -26,27 +26,20 @@ class Consumer {
   // Computes all tiles of the CTA.
   __device__ void run() {
     TileReader tiles(layout_);
-    Tile tile;
 #pragma unroll 1
-    while (tiles.read(tile)) {
+    while (tiles.next()) {
       tiles.release();
-      compute(tile);
+      compute(tiles);
     }
   }
 
  private:
   static constexpr bool kTakesTurns = ping_pong;
 
-  __device__ int first_row() const { return index_ * kWarpgroupRows; }
-  __device__ int row() const {
-    return first_row() + static_cast<int>(threadIdx.x) % kWarpgroup / 32 * 16 +
-           static_cast<int>(threadIdx.x) % 32 / 4;
-  }
-
   // The state of a tile.
   struct State {
-    __device__ State(const AttentionPrefillParameters& p, const Tile& tile, int first_row, int row)
-        : visibility(p, tile, first_row, row), softmax(p), end(tile.first_step + tile.steps) {}
+    __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
+        : visibility(p, tiles, tile), softmax(p), end(tile.first_step + tile.steps) {}
 
     Visibility visibility;
     RowSoftmax softmax;
@@ -57,10 +50,11 @@ class Consumer {
     bool v_is_full = false;  // whether V of the step before the next one was seen to be full
   };
 
-  __device__ void compute(const Tile& tile) {
-    State state(p_, tile, first_row(), row());
+  __device__ void compute(const TileReader& tiles) {
+    const Tile tile = tiles.tile();
+    State state(p_, tiles, tile);
     if (tile.steps > 0) compute_steps(state, tile.first_step);
-    Epilogue(p_, tile, row()).store(state.softmax, state.output);
+    Epilogue(p_, tiles.tile()).store(state.softmax, state.output);
   }
 
   // The steps use the stages 0 and 1 in turn.
@@ -153,7 +147,7 @@ class Consumer {
   // Starts the product of Q and K of the next step.
   __device__ void multiply_qk(Scores& scores, int stage) const {
     const MatrixDescriptor k = rows_of_k(layout_.k(stage));
-    const MatrixDescriptor q = rows_of_k(layout_.q() + first_row() * kBlockRowBytes);
+    const MatrixDescriptor q = rows_of_k(layout_.q() + index_ * kWarpgroupRows * kBlockRowBytes);
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll

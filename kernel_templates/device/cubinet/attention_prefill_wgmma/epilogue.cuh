@@ -6,12 +6,10 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Stores the rows of a thread. `row` is the first one in the tile. All lanes of the warp must call
-// it.
+// Stores the rows of a thread. All lanes of the warp must call it.
 class Epilogue {
  public:
-  __device__ Epilogue(const AttentionPrefillParameters& p, const Tile& tile, int row)
-      : p_(p), tile_(tile), row_(row) {}
+  __device__ Epilogue(const AttentionPrefillParameters& p, const Tile& tile) : p_(p), tile_(tile) {}
 
   // Stores the normalised output and the LSEs.
   __device__ void store(const RowSoftmax& softmax, Output& output) const {
@@ -19,7 +17,7 @@ class Epilogue {
                                                      : p_.output_scale;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = row_ + 8 * half;
+      const int row = thread_row() + 8 * half;
       const int token_of_tile = p_.tile_heads.quotient(row);
       const int token = tile_.q_token + token_of_tile;
       const int head = tile_.head + row - token_of_tile * p_.tile_heads.divisor;
@@ -96,8 +94,7 @@ class Epilogue {
   }
 
   const AttentionPrefillParameters& p_;
-  const Tile& tile_;
-  int row_;
+  Tile tile_;
 };
 
 }  // namespace cubinet::attention_prefill_wgmma

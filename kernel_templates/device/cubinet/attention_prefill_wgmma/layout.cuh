@@ -6,14 +6,15 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// The tile and its Q have one stage each, K and V have `stages` each. A stage is full when its bytes
-// have arrived, and empty when each of its readers has released it.
+// Tiles have two stages, Q has one, K and V have `stages` each. A stage is full when its bytes have
+// arrived, and empty when each of its readers has released it.
 struct SharedLayout {
   SharedAddress base;
 
   __device__ SharedAddress q() const { return base; }
   __device__ SharedAddress k(int stage) const { return base + kKOffset + stage * kStageBytesK; }
   __device__ SharedAddress v(int stage) const { return base + kVOffset + stage * kStageBytesV; }
+  __device__ SharedAddress tile(unsigned parity) const { return base + kTileOffset + parity * kTileBytes; }
   __device__ SharedAddress tile_full() const { return barrier(0); }
   __device__ SharedAddress tile_empty() const { return barrier(1); }
   __device__ SharedAddress q_full() const { return barrier(2); }
@@ -45,7 +46,7 @@ struct SharedLayout {
   __device__ SharedAddress barrier(int index) const { return base + kBarriersOffset + index * 8; }
 };
 
-// The parities of the next phases of the stages of K or V. Step i of a tile uses stage i % stages.
+// The parities of the next phases of stages. Step i of a tile uses stage i % stages of K and V.
 class Phases {
  public:
   __device__ unsigned parity(int stage) const { return parities_ >> stage & 1; }
@@ -61,16 +62,16 @@ class TileWriter {
  public:
   __device__ explicit TileWriter(const SharedLayout& layout) : layout_(layout) {}
 
+  __device__ void write(const Tile& tile) const {
+    if (threadIdx.x % 32 == 0) {
+      store_shared_object(layout_.tile(parity_), tile);
+      mbarrier_arrive(layout_.tile_full());
+    }
+  }
   // Blocks until the readers have released the tile that was written last.
   __device__ void wait() {
     mbarrier_wait(layout_.tile_empty(), parity_);
     parity_ ^= 1;
-  }
-  __device__ void write(const Tile& tile) const {
-    if (threadIdx.x % 32 == 0) {
-      store_shared_object(layout_.base + kTileOffset, tile);
-      mbarrier_arrive(layout_.tile_full());
-    }
   }
 
  private:
@@ -78,19 +79,25 @@ class TileWriter {
   unsigned parity_ = 0;
 };
 
-// A reader of the tiles: one warp. All its lanes must call read() together.
+// A reader of the tiles: one warp. All its lanes must call each function together.
 class TileReader {
  public:
   __device__ explicit TileReader(const SharedLayout& layout) : layout_(layout) {}
 
-  // Reads the next tile. Returns false after the last one.
-  __device__ bool read(Tile& tile) {
+  // Blocks until the next tile is written. Returns false after the last one.
+  __device__ bool next() {
     mbarrier_wait(layout_.tile_full(), parity_);
     parity_ ^= 1;
-    load_shared_object(layout_.base + kTileOffset, tile);
-    return tile.sequence >= 0;
+    return tile().sequence >= 0;
   }
-  // Must be called once after each tile. The next tile is found when all readers have called it.
+  // Returns the tile. It remains in shared memory until the reader has released the next one.
+  __device__ Tile tile() const {
+    Tile tile;
+    load_shared_object(layout_.tile(parity_ ^ 1), tile);
+    return tile;
+  }
+  // Must be called once after next(). The tile after this one is found when all readers have called
+  // it.
   __device__ void release() const {
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(layout_.tile_empty());

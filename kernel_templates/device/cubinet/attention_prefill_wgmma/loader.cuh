@@ -26,17 +26,18 @@ class Loader {
       : maps_(maps),
         p_(maps.p),
         layout_(layout),
-        pieces_(kStep / maps.p.box_tokens),
+        pieces_(kPaged ? kStep / maps.p.box_tokens : 1),
         piece_(lane() % pieces_),
         block_(lane() / pieces_) {}
 
-  // Copies everything of one tile.
-  __device__ void load(const Tile& tile) {
+  // Copies everything of the reader's tile.
+  __device__ void load(const TileReader& tiles) {
+    const Tile tile = tiles.tile();
     const Source source(p_, tile);
     int page = page_of(source, tile.first_step, 0);
     if (tile.steps == 0) return;
     load_k(source, tile.first_step, 0, page);
-    load_q(tile);
+    load_q(tiles.tile());
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
       const int step = tile.first_step + i;
@@ -71,7 +72,7 @@ class Loader {
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
 
   // Returns the first token of the lane's piece of a step.
-  __device__ int own_token(int step) const { return step * kStep + piece_ * p_.box_tokens; }
+  __device__ int own_token(int step) const { return step * kStep + (kPaged ? piece_ * p_.box_tokens : 0); }
 
   // Returns the page of the lane's piece of a step. Pieces after the last token get a page that
   // does not exist, which is read as zeros.
@@ -88,7 +89,8 @@ class Loader {
                        SharedAddress full) const {
     const int token = own_token(step);
     const int row = kPaged ? p_.page_size.remainder(token) : source.first + token;
-    target += piece_ * p_.box_tokens * kBlockRowBytes;
+    if constexpr (kPaged) target += piece_ * p_.box_tokens * kBlockRowBytes;
+#pragma unroll 1
     for (int block = block_; block < kBlocks; block += 32 / pieces_) {
       if (block_ < 32 / pieces_)
         copy_box(target + block * kKvBlockBytes, map, block * kBlockElements, row, source.head, page,
@@ -97,16 +99,16 @@ class Loader {
   }
 
   __device__ void load_k(const Source& source, int step, int stage, int page) {
-    mbarrier_wait(layout_.k_empty(stage), k_.parity(stage) ^ 1);
-    k_.end(stage);
+    mbarrier_wait(layout_.k_empty(stage), phases_.parity(stage) ^ 1);
+    phases_.end(stage);
     const SharedAddress full = layout_.k_full(stage);
     if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesK);
     __syncwarp();
     copy<kBlocksQk>(&maps_.k, layout_.k(stage), source, step, page, full);
   }
   __device__ void load_v(const Tile& tile, const Source& source, int step, int stage, int page) {
-    mbarrier_wait(layout_.v_empty(stage), v_.parity(stage) ^ 1);
-    v_.end(stage);
+    mbarrier_wait(layout_.v_empty(stage), phases_.parity(stages + stage) ^ 1);
+    phases_.end(stages + stage);
     const SharedAddress full =
         InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(stage) : layout_.v_full(stage);
     if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
@@ -114,8 +116,8 @@ class Loader {
     copy<kBlocksV>(&maps_.v, layout_.v(stage), source, step, page, full);
   }
   __device__ void load_q(const Tile& tile) {
-    mbarrier_wait(layout_.q_empty(), q_parity_ ^ 1);
-    q_parity_ ^= 1;
+    mbarrier_wait(layout_.q_empty(), phases_.parity(2 * stages) ^ 1);
+    phases_.end(2 * stages);
     const SharedAddress full = layout_.q_full();
     if (lane() == 0) {
       const int rows = tile_size_q / p_.tile_heads.divisor * p_.tile_heads.divisor;
@@ -134,19 +136,16 @@ class Loader {
   int pieces_;  // boxes of a block of a step
   int piece_;   // the lane's box, and its first block
   int block_;
-  Phases k_;
-  Phases v_;
-  unsigned q_parity_ = 0;
+  Phases phases_;  // of the stages of K, then of V, then of Q
 };
 
 // Copies all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void load_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
   Loader loader(maps, layout);
   TileReader tiles(layout);
-  Tile tile;
 #pragma unroll 1
-  while (tiles.read(tile)) {
-    loader.load(tile);
+  while (tiles.next()) {
+    loader.load(tiles);
     // The next tile is found only now, so that the CTAs end at about the same time.
     tiles.release();
   }
@@ -157,9 +156,9 @@ __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const Sh
   const int lane = static_cast<int>(threadIdx.x) % 32;
   Phases unclean;
   TileReader tiles(layout);
-  Tile tile;
 #pragma unroll 1
-  while (tiles.read(tile)) {
+  while (tiles.next()) {
+    const Tile tile = tiles.tile();
     tiles.release();
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {

@@ -45,7 +45,7 @@ constexpr int kKOffset = kQBytes;
 constexpr int kVOffset = kKOffset + stages * kStageBytesK;
 constexpr int kTileOffset = kVOffset + stages * kStageBytesV;
 constexpr int kTileBytes = 32;
-constexpr int kBarriersOffset = kTileOffset + kTileBytes;
+constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
 constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 4) * 8;
 
 static_assert(kStep % 16 == 0, "a step consists of whole products");

@@ -2,7 +2,7 @@
 #pragma once
 // The online softmax of `attention_prefill_wgmma`: a thread has two rows, `row` and `row` + 8.
 #include <cubinet/attention/masks.cuh>
-#include <cubinet/attention_prefill_wgmma/schedule.cuh>
+#include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/wgmma.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
@@ -13,35 +13,41 @@ using Scores = FragmentD[kScoreTiles];
 using Weights = FragmentA[kStep / 16];
 using Output = FragmentD[kOutputTiles];
 
-// The tokens that a thread's rows see, and those that all rows of its warpgroup see.
+// Returns the first row of this thread's warpgroup in the tile, and the thread's first row.
+__device__ inline int warpgroup_row() {
+  return (static_cast<int>(threadIdx.x) / kWarpgroup - 1) * kWarpgroupRows;
+}
+__device__ inline int thread_row() {
+  return (static_cast<int>(threadIdx.x) - kWarpgroup) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+}
+
+// The tokens that the rows of a tile see. It holds those that all rows of the warpgroup see. Few
+// steps have others, so the rest is read from the tile in shared memory.
 class Visibility {
  public:
-  // `row` is the thread's first row, and `first_row` the first one of the warpgroup.
-  __device__ Visibility(const AttentionPrefillParameters& p, const Tile& tile, int first_row, int row)
-      : kv_len_(tile.kv_len) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      position_[half] = position(p, tile, row + 8 * half);
-    begin_of_all_ = begin(p, position(p, tile, first_row + kWarpgroupRows - 1));
-    end_of_all_ = end(position(p, tile, first_row));
-  }
+  __device__ Visibility(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
+      : tiles_(tiles),
+        begin_of_all_(begin(p, position(p, tile, warpgroup_row() + kWarpgroupRows - 1))),
+        end_of_all_(end(tile, position(p, tile, warpgroup_row()))) {}
 
   // Sets the scores of invisible tokens of a step to -infinity.
   __device__ void mask(const AttentionPrefillParameters& p, Scores& scores, int step) const {
     const int token = step * kStep;
     if (token + kStep <= end_of_all_ && token >= begin_of_all_) return;
+    const Tile tile = tiles_.tile();
     const int column = token + static_cast<int>(threadIdx.x & 3) * 2;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int after = end(position_[half]) - column;
-      const int before = begin(p, position_[half]) - column;
+      const int own = position(p, tile, thread_row() + 8 * half);
+      const int after = end(tile, own) - column;
+      const int before = begin(p, own) - column;
 #pragma unroll
-      for (int tile = 0; tile < kScoreTiles; ++tile) {
+      for (int part = 0; part < kScoreTiles; ++part) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          const int at = tile * 8 + i;
+          const int at = part * 8 + i;
           const bool seen = at < after && (!sliding_window || at >= before);
-          if (!seen) scores[tile].r[2 * half + i] = negative_infinity();
+          if (!seen) scores[part].r[2 * half + i] = negative_infinity();
         }
       }
     }
@@ -51,13 +57,14 @@ class Visibility {
   __device__ static int position(const AttentionPrefillParameters& p, const Tile& tile, int row) {
     return tile.prefix() + tile.q_token + p.tile_heads.quotient(row);
   }
-  __device__ int end(int position) const { return kCausal ? minimum(position + 1, kv_len_) : kv_len_; }
+  __device__ static int end(const Tile& tile, int position) {
+    return kCausal ? minimum(position + 1, tile.kv_len) : tile.kv_len;
+  }
   __device__ static int begin(const AttentionPrefillParameters& p, int position) {
     return sliding_window ? position + 1 - p.window : 0;
   }
 
-  int kv_len_;
-  int position_[2];
+  const TileReader& tiles_;
   int begin_of_all_;
   int end_of_all_;
 };
