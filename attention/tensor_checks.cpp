@@ -52,28 +52,41 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
     : problem_(problem), workspace_(workspace), rules_(rules) {
   const bool paged = problem.layout == QkvLayout::paged_kv;
   const bool side_by_side = problem.layout == QkvLayout::separate_qkv;
-  // The number of pages of a pool, and the tokens of contiguous sequences, are known only on the
-  // device.
+  // The number of pages of a pool, and the tokens of sequences that follow each other, are known
+  // only on the device: all may be shorter than the bounds.
   const std::uint64_t outer = paged || side_by_side ? 1 : problem.batch;
-  const std::uint64_t tokens = paged ? problem.tokens_per_page : problem.kv_len;
+  const std::uint64_t tokens = paged ? problem.tokens_per_page : side_by_side ? 1 : problem.kv_len;
   const std::uint64_t sequences = problem.ragged_q ? 1 : problem.batch;
+  const std::uint64_t q_tokens = problem.ragged_q ? 1 : problem.q_len;
   // The single pool of latent attention has the columns of both.
   const std::uint64_t columns = problem.is_mla_generation() ? problem.head_dim_qk : problem.head_dim_v;
-  q_ = TensorShape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
+  q_ = TensorShape::of({sequences, q_tokens, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
   k_ = TensorShape::of({outer, tokens, problem.heads_kv}, problem.head_dim_qk, problem.data_type_k);
   v_ = TensorShape::of({outer, tokens, problem.heads_kv}, columns, problem.data_type_v);
-  o_ = TensorShape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
+  o_ = TensorShape::of({sequences, q_tokens, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
   if (problem.append) {
     const DataType type = problem.append->data_type;
     new_q_ = TensorShape::of(q_.sizes, problem.head_dim_qk, type);
-    new_k_ = TensorShape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_qk, type);
-    new_v_ = TensorShape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_v, type);
+    new_k_ = TensorShape::of({sequences, q_tokens, problem.heads_kv}, problem.head_dim_qk, type);
+    new_v_ = TensorShape::of({sequences, q_tokens, problem.heads_kv}, problem.head_dim_v, type);
   }
-  k_.counts_on_device[0] = v_.counts_on_device[0] = paged;
-  o_.counts_on_device[1] = problem.ragged_q;
+  k_.counts_on_device = v_.counts_on_device = {paged, side_by_side, false};
+  q_.counts_on_device[1] = o_.counts_on_device[1] = problem.ragged_q;
+  new_q_.counts_on_device = new_k_.counts_on_device = new_v_.counts_on_device = q_.counts_on_device;
   pages_ = paged ? problem.pages_per_sequence() : 0;
-  const std::uint64_t lse_sequences = rules.lse_as_planned ? problem.batch : sequences;
-  lse_bytes_ = lse_sequences * problem.q_len * problem.heads_q * sizeof(float);
+}
+
+// Returns the bytes of the log-sum-exps that a run writes. Sequences that follow each other have at
+// most the tokens of Q.
+std::uint64_t TensorChecks::lse_bytes(const DeviceTensor& q) const {
+  std::uint64_t tokens = query_tokens(problem_);
+  if (problem_.ragged_q && !rules_.lse_as_planned) {
+    const std::uint64_t token_bytes = q.is_contiguous()
+                                          ? q_.contiguous_bytes
+                                          : static_cast<std::uint64_t>(q.strides[1]) * q_.element_bits / 8;
+    tokens = std::clamp<std::uint64_t>(q.bytes / token_bytes, 1, problem_.q_len);
+  }
+  return tokens * problem_.heads_q * sizeof(float);
 }
 
 // Checks that tokens are contiguous if the kernel reads several as one row. Otherwise it would read
@@ -144,8 +157,7 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
     CUBINET_TRY(check_place("sinks", tensors.sinks, problem_.heads_q * sizeof(float), kWordBytes));
   }
   if (problem_.mask == AttentionMask::custom) {
-    const std::uint64_t sequences = problem_.ragged_q ? 1 : problem_.batch;
-    const std::uint64_t bytes = sequences * problem_.q_len * problem_.mask_words() * sizeof(std::uint32_t);
+    const std::uint64_t bytes = q_.sizes[0] * q_.sizes[1] * problem_.mask_words() * sizeof(std::uint32_t);
     CUBINET_TRY(check_contiguous("mask", tensors.mask));
     CUBINET_TRY(check_place("mask", tensors.mask, bytes, kWordBytes));
   }
@@ -231,7 +243,7 @@ Result<void> TensorChecks::check_attention(const AttentionTensors& tensors) cons
     return wrong_tensor("lse", " is given, but the plan's problem has none: set `AttentionProblem::lse`");
   if (tensors.lse.address != 0 || problem_.lse) {
     CUBINET_TRY(check_contiguous("lse", tensors.lse));
-    CUBINET_TRY(check_place("lse", tensors.lse, lse_bytes_, kWordBytes));
+    CUBINET_TRY(check_place("lse", tensors.lse, lse_bytes(tensors.q), kWordBytes));
   }
   CUBINET_TRY(check_options(tensors));
   CUBINET_TRY(check_buffer("scratch", tensors.scratch, workspace_.scratch_bytes));

@@ -37,13 +37,13 @@ class TensorChecks {
   Result<void> check_page_table(const DeviceTensor& table) const;
   Result<void> check_options(const AttentionTensors& tensors) const;
   Result<void> check_attention(const AttentionTensors& tensors) const;
+  std::uint64_t lse_bytes(const DeviceTensor& q) const;
   Result<void> check_append(const AttentionTensors& tensors) const;
 
   TensorShape q_, k_, v_, o_;
   TensorShape new_q_, new_k_, new_v_;
   AttentionProblem problem_;
   std::uint64_t pages_ = 0;  // pages of a sequence; 0: KV is not paged
-  std::uint64_t lse_bytes_ = 0;
   WorkspaceSizes workspace_;
   AttentionPlan::TensorRules rules_;
 };

@@ -10,12 +10,12 @@
 #   FOLDER   published cubins, fetched as in scripts/import_published.sh; for the part published
 #   -k       the folder of cases.json and corpus.bundle, written by scripts/corpus/cases.py; for the
 #            part corpus
-#   PART     tests (with the examples), random (2,500 random problems of decode attention against
-#            float64), published (published kernels against float64, on a device of 10.x),
-#            benchmarks, sanitizer, peers, corpus, tune (a new table of measurements); default: all
-#            eight; or one of a group alone: compile, load, bundle, launch, threads, busy, soak,
-#            prepare, decode, step, table; launch_peers, python_first, attention_table, speculative,
-#            first_kernel, raw_path
+#   PART     tests (with the examples), random (2,500 random problems of decode attention and
+#            2,000 of prefill against float64), published (published kernels against float64, on
+#            a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a new table of
+#            measurements); default: all eight; or one of a group alone: compile, load, bundle,
+#            launch, threads, busy, soak, prepare, decode, step, table; launch_peers,
+#            python_first, attention_table, speculative, first_kernel, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
 # line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
@@ -221,7 +221,7 @@ run_benchmark() { # VERB
 # Runs the full set of inputs of the random tests.
 run_random() {
   CUBINET_TEST_EVERY=1 measure random "$tree/tests/attention/test_attention_gpu" \
-    --test-case='Every family computes random problems*,The shapes that the prior system*,Long sequences*'
+    --test-case='Every family computes random problems*,Every family of prefill computes*,The shapes that the prior system*,Long sequences*'
 }
 
 skip() { # REASON

@@ -21,9 +21,10 @@
 namespace cubinet {
 namespace {
 
-// The bytes of K and V that a graph reads: long enough to be timed, short enough for a hundred
-// candidates.
+// The bytes of K and V that a graph reads, and the operations that it computes: long enough to be
+// timed, short enough for a hundred candidates.
 constexpr double kGraphBytes = 8e9;
+constexpr double kGraphOperations = 2e13;
 constexpr double kFewestRuns = 4;
 constexpr double kMostRuns = 128;
 // Candidates within this factor of the fastest stay after the first timing.
@@ -76,9 +77,10 @@ AttentionOutputs outputs_of(const AttentionProblem& problem, const Bytes& o) {
   return outputs;
 }
 
-std::uint32_t runs_of(double kv_bytes) {
-  const double runs = std::clamp(kGraphBytes / std::max(kv_bytes, 1.0), kFewestRuns, kMostRuns);
-  return std::bit_floor(static_cast<std::uint32_t>(runs));
+std::uint32_t runs_of(const AttentionWork& work) {
+  const double runs =
+      std::min(kGraphBytes / std::max(work.kv_bytes, 1.0), kGraphOperations / std::max(work.operations, 1.0));
+  return std::bit_floor(static_cast<std::uint32_t>(std::clamp(runs, kFewestRuns, kMostRuns)));
 }
 
 class Tuning {
@@ -153,10 +155,10 @@ Result<TensorBuffers> Tuning::buffers(const DeviceTensor& scratch) const {
     largest.scratch_bytes = std::max(largest.scratch_bytes, workspace.scratch_bytes);
     largest.counter_bytes = std::max(largest.counter_bytes, workspace.counter_bytes);
   }
-  const double kv_bytes = attention_work(problem_, problem_.kv_lengths).kv_bytes;
+  const AttentionWork work = attention_work(problem_, problem_.kv_lengths);
   try {
     return TensorBuffers::create(device_, problem_, timing_inputs(problem_), largest,
-                                 cold_copies(kv_bytes, runs_of(kv_bytes)), scratch);
+                                 cold_copies(work.kv_bytes, runs_of(work)), scratch);
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::unavailable, "the host's memory does not suffice for the tensors to measure with",
                  "ask for a smaller batch or fewer query tokens"};
@@ -197,7 +199,7 @@ Result<void> Tuning::keep_those_that_agree(const TensorBuffers& tensors) {
 Result<void> Tuning::measure(const DeviceTensor& scratch) {
   CUBINET_TRY_ASSIGN(const TensorBuffers tensors_on_device, buffers(scratch));
   CUBINET_TRY(keep_those_that_agree(tensors_on_device));
-  const std::uint32_t runs = runs_of(attention_work(problem_, problem_.kv_lengths).kv_bytes);
+  const std::uint32_t runs = runs_of(attention_work(problem_, problem_.kv_lengths));
   std::vector<TimedRuns> graphs;
   for (TimedCandidate& candidate : candidates_) {
     const auto run = [&](std::uint32_t i, CUstream stream) {

@@ -117,7 +117,8 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   run.requested = resolution.requested;
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
                      inputs_in_memory(problem, lengths_of(options, problem), options.seed, context.jobs()));
-  CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs, context.jobs()));
+  CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
+                     reference_of(*runtime, device, problem, inputs, context.jobs()));
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
                      run_checked(*runtime, device, *resolution.plan, inputs, reference));
   run.verdict = checked.verdict;

@@ -7,6 +7,8 @@
   "base": "attention_prefill.base.json",
   "minimum_target": "sm_80",
   "parameters": [
+    {"name": "head_dim_qk", "values": [64, 72, 80, 96, 128, 192, 256]},
+    {"name": "head_dim_v", "values": [64, 72, 80, 96, 128, 256]},
     {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens; a warp has 16 of them"},
     {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
@@ -17,7 +19,7 @@
   "kernels": [
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 16",
+     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((head_dim_v + 31) / 32 * 64) + 16",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -88,7 +90,8 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   const PackedRows rows = tile.rows(p);
   const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, tile.sequence, rows);
-  copy_q<Shape>(p, rows, tile.sequence, tile.head_kv, q_shared);
+  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnsQk / 8>(p, rows, tile.sequence, tile.head_kv,
+                                                                        q_shared);
   async_copy_commit();
   KvStream stream(p, tile.sequence, tile.head_kv, seen, q_shared + Shape::kQBytes);
   stream.fill();
@@ -99,7 +102,7 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   state.maximum[0] = state.maximum[1] = negative_infinity();
   process_steps(state, stream, p, tile, q_shared, first_row);
   async_copy_wait<0>();
-  store_tile(p, tile, state, q_shared + first_row * Shape::kRowBytesQ, first_row);
+  store_tile<Shape::Output>(p, tile, state, q_shared + first_row * Shape::kRowBytesQ, first_row);
 }
 
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)

@@ -20,7 +20,7 @@
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 96 + 40 * stages",
-     "parameter_bytes": 896,
+     "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, SMs)",

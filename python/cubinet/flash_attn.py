@@ -3,8 +3,9 @@
 
     from cubinet.flash_attn import flash_attn_with_kvcache
 
-Decode over a KV cache runs on cubinet's kernels. Attention without a paged cache (prefill) runs on
-PyTorch's `torch.nn.attention.varlen.varlen_attn`; `cubinet.pytorch.calls()` counts both, and
+Attention over a KV cache and over contiguous prompts runs on cubinet's kernels. Prompts that no
+kernel serves, such as those of other head dims, run on PyTorch's
+`torch.nn.attention.varlen.varlen_attn`; `cubinet.pytorch.calls()` counts both, and
 `cubinet.pytorch.configure(fallback="never")` makes the second an error.
 
 An argument that no kernel can honour raises Unsupported. Inputs that need gradients are refused.
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 
-from cubinet.pytorch import decode, operators, ragged, varlen
+from cubinet.pytorch import decode, operators, prefill, ragged
 from cubinet.pytorch.arguments import check_rank, refuse_given, refuse_gradients, window_of
 from cubinet.pytorch.decode import Options, Tensors
 
@@ -111,23 +112,23 @@ def flash_attn_varlen_func(
     cu_seqlens_*  [batch + 1], int32: where each sequence begins, and the end of the last
     max_seqlen_*  the most tokens of a sequence
     block_table   [batch, pages of a sequence], int32
-    s_aux, out    as in flash_attn_with_kvcache(), and only with a block_table
+    s_aux, out    as in flash_attn_with_kvcache()
 
-    With a block_table cubinet's decode kernels serve the call, for at most as many query tokens of a
-    sequence as they have; otherwise PyTorch's varlen_attn does, which has no `softcap` and no sinks.
+    Query tokens are the last of their sequences. Without a block_table, PyTorch's varlen_attn serves
+    what no kernel does; it has no `softcap` and no sinks.
     Returns O, and with `return_attn_probs` (O, log-sum-exps [heads_q, tokens], None).
     """
     refuse_given("flash_attn_varlen_func", alibi_slopes=alibi_slopes, dropout_p=dropout_p or None)
     refuse_gradients(q=q, k=k, v=v)
     window = window_of(window_size)
+    options = Options(softmax_scale, causal, window, softcap, return_lse=return_attn_probs)
     if block_table is not None:
-        options = Options(softmax_scale, causal, window, softcap, return_lse=return_attn_probs)
         serve = operators.with_page_table if torch.compiler.is_compiling() else ragged.with_page_table
         o, lse = serve(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, out, options)
     else:
-        refuse_given("flash_attn_varlen_func, without 'block_table'", s_aux=s_aux, out=out, softcap=softcap or None)
-        o, lse = varlen.attend("flash_attn_varlen_func", q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
-                               max_seqlen_k, softmax_scale, causal, window)
+        attend = operators.prefill_attend if torch.compiler.is_compiling() else prefill.attend
+        o, lse = attend("flash_attn_varlen_func", q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
+                        s_aux, out, options)
     return (o, lse, None) if return_attn_probs else o
 
 
@@ -144,19 +145,21 @@ def flash_attn_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
 ) -> Any:
-    """Computes attention of sequences of equal length, by PyTorch's varlen_attn.
+    """Computes attention of sequences of equal length.
 
     q is [batch, q_len, heads_q, head_dim], k and v are [batch, kv_len, heads_kv, head_dim]. The last
     tokens of Q and K belong together. Returns O, and with `return_attn_probs` (O, log-sum-exps
     [batch, heads_q, q_len], None).
     """
-    refuse_given("flash_attn_func", alibi_slopes=alibi_slopes, dropout_p=dropout_p or None, softcap=softcap or None)
+    refuse_given("flash_attn_func", alibi_slopes=alibi_slopes, dropout_p=dropout_p or None)
     refuse_gradients(q=q, k=k, v=v)
     check_rank("q", q, "batch, q_len, heads_q, head_dim")
     check_rank("k", k, "batch, kv_len, heads_kv, head_dim")
     batch, q_len, kv_len = q.shape[0], q.shape[1], k.shape[1]
     numbers = torch.arange(batch + 1, dtype=torch.int32, device=q.device)
-    o, lse = varlen.attend("flash_attn_func", q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), numbers * q_len,
-                           numbers * kv_len, q_len, kv_len, softmax_scale, causal, window_of(window_size))
+    options = Options(softmax_scale, causal, window_of(window_size), softcap, return_lse=return_attn_probs)
+    attend = operators.prefill_attend if torch.compiler.is_compiling() else prefill.attend
+    o, lse = attend("flash_attn_func", q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), numbers * q_len,
+                    numbers * kv_len, q_len, kv_len, None, None, options)
     o = o.view(q.shape[:3] + o.shape[2:])
-    return (o, lse.view(-1, batch, q_len).transpose(0, 1), None) if return_attn_probs else o
+    return (o, lse.reshape(-1, batch, q_len).transpose(0, 1), None) if return_attn_probs else o

@@ -157,7 +157,7 @@ Result<void> measure_rows(Bench& bench, const std::vector<std::int32_t>& lengths
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
                      inputs_in_memory(problem, lengths, bench.options.seed, bench.options.threads));
   CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
-                     attention_reference(problem, inputs, bench.options.threads));
+                     reference_of(bench.runtime, bench.device, problem, inputs, bench.options.threads));
   const AttentionWork work = attention_work(problem, lengths, inputs.q_lengths);
   for (BenchmarkRow& row : rows) {
     row.operations = work.operations;

@@ -19,6 +19,8 @@ namespace {
 // The same limit as kLargestError, for e4m3. The softmax weights are also rounded to e4m3, by up to
 // 1/16.
 constexpr double kLargestErrorOfE4m3 = 7e-2;
+// The operations that a CPU's cores compute in double precision within a few seconds.
+constexpr double kMostCpuOperations = 4e10;
 
 // Returns whether a run writes the log-sum-exp. Some kernels write it only if the problem has it.
 bool writes_lse(const AttentionPlan& plan) {
@@ -54,6 +56,15 @@ Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
                     format_bytes(static_cast<std::uint64_t>(attention_work(problem, kv_lengths).kv_bytes))),
         "ask for a smaller batch or fewer tokens"};
   }
+}
+
+Result<AttentionOutputs> reference_of(Runtime& runtime, const std::shared_ptr<const Device>& device,
+                                      const AttentionProblem& problem, const AttentionInputs& inputs,
+                                      unsigned threads) {
+  const double operations = attention_work(problem, inputs.kv_lengths, inputs.q_lengths).operations;
+  if (operations > kMostCpuOperations && has_device_reference(problem))
+    return attention_reference_on(runtime, device, problem, inputs);
+  return attention_reference(problem, inputs, threads);
 }
 
 bool AttentionVerdict::correct() const {

@@ -36,7 +36,7 @@ TEST_CASE("the reference takes decode, prefill and latent attention, with a leng
 TEST_CASE("what the reference would ignore is unsupported") {
   using P = AttentionProblem;
   constexpr ErrorCode kUnsupported = ErrorCode::unsupported;
-  CHECK(reference_refusal([](P& p) { p.layout = QkvLayout::contiguous_kv; }) == kUnsupported);
+  CHECK(reference_refusal([](P& p) { p.layout = QkvLayout::packed_qkv; }) == kUnsupported);
   CHECK(reference_refusal([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }) ==
         kUnsupported);
   CHECK(reference_refusal([](P& p) { p.chunk = 64; }) == kUnsupported);

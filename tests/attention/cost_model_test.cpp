@@ -25,6 +25,7 @@ KernelWork work(CostClass cost_class, ComputeCapability device) {
 TEST_CASE("waves of tiles cost their own unit, memory traffic microseconds, whatever the kernel is called") {
   const auto model = default_cost_model();
   CHECK_FALSE(model->cost(work(CostClass::tile_waves, {10, 0})).in_microseconds);
+  CHECK(model->cost(work(CostClass::products, {9, 0})).in_microseconds);
   const KernelCost ours = model->cost(work(CostClass::memory_traffic, {9, 0}));
   CHECK(ours.in_microseconds);
   CHECK(ours.time > 0);
@@ -65,6 +66,9 @@ TEST_CASE("a larger tile never costs less, and every row of a table has its sour
     CHECK_FALSE(std::string(row.costs.source).empty());
   }
   for (const auto& row : tables.traffic)
+    CHECK_FALSE(std::string(row.costs.source).empty());
+  REQUIRE_FALSE(tables.products.empty());
+  for (const auto& row : tables.products)
     CHECK_FALSE(std::string(row.costs.source).empty());
 }
 

@@ -143,6 +143,20 @@ TEST_CASE("Sequences side by side take the room of their lengths, and what no qu
   }
 }
 
+TEST_CASE("Caches of sequences have room for the longest, and what no query reads of them is NaN") {
+  AttentionProblem problem = small(2);
+  problem.prefill = true;
+  problem.layout = QkvLayout::contiguous_kv;
+  const AttentionInputs inputs = make(problem, {100, 30});
+  REQUIRE(inputs.k.size() == std::size_t{2} * problem.kv_len * 2 * 64);
+  for (std::size_t token = 0; token < 2 * problem.kv_len; ++token) {
+    CAPTURE(token);
+    const std::size_t length = token < problem.kv_len ? 100 : 30;
+    CHECK(std::isnan(to_float(inputs.k[token * 2 * 64], DataType::bf16)) ==
+          (token % problem.kv_len >= length));
+  }
+}
+
 TEST_CASE("Ragged queries are from one to the largest number, and sinks as large as logits") {
   AttentionProblem problem = small();
   problem.q_len = 6;

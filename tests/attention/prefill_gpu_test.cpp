@@ -20,6 +20,7 @@ AttentionProblem prompts(std::uint32_t head_dim, std::uint32_t q_len, std::uint3
   AttentionProblem problem = many_borders(head_dim, page_size);
   problem.prefill = true;
   problem.q_len = q_len;
+  problem.heads_q = 4;
   return problem;
 }
 
@@ -38,14 +39,22 @@ std::vector<KernelSpec> kernels_of(const Gpu& gpu, const AttentionProblem& probl
 void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem) {
   const std::vector<KernelSpec> kernels = kernels_of(gpu, problem);
   CHECK(!kernels.empty());
-  for (const KernelSpec& kernel : kernels)
-    check_against_reference(gpu, problem, 0, kernel);
+  AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+  const AttentionOutputs reference = ok(attention_reference(problem, inputs));
+  pad_page_table(problem, inputs);
+  for (const KernelSpec& kernel : kernels) {
+    CAPTURE(kernel.to_string());
+    const Outputs outputs = decode(gpu, bind(gpu, problem, 0, true, kernel), inputs);
+    compare(problem, reference, outputs.o, outputs.lse);
+  }
 }
 
 TEST_CASE("Prefill attention agrees with float64 for every head dim, layout and tile") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  for (const auto& [qk, v] : {std::pair{64U, 64U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
+  for (const auto& [qk, v] :
+       {std::pair{64U, 64U}, {72U, 72U}, {80U, 80U}, {96U, 96U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
     for (const QkvLayout layout : {QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv}) {
       AttentionProblem problem = prompts(qk, 130);
       problem.head_dim_v = v;
@@ -147,6 +156,7 @@ TEST_CASE("Generation of too many rows, and of pages that decode has no kernel f
   if (!gpu) return;
   AttentionProblem many = prompts(128, 300);
   many.prefill = false;
+  many.heads_q = 16;
   check_against_reference(*gpu, many);
   AttentionProblem odd = prompts(128, 1, 24);
   odd.prefill = false;

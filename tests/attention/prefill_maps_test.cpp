@@ -9,8 +9,8 @@ namespace {
 
 namespace prefill = test::prefill;
 
-PrefillMaps maps_of(const AttentionProblem& problem, const AttentionTensors& tensors,
-                    std::uint32_t tile_heads = 1) {
+PrefillMaps prefill_maps_of(const AttentionProblem& problem, const AttentionTensors& tensors,
+                            std::uint32_t tile_heads = 1) {
   PrefillBlock block;
   block.tile_heads = tile_heads;
   const auto strides = prefill_parameters(problem);
@@ -31,7 +31,7 @@ TEST_CASE("the map of Q has heads, tokens and sequences, and boxes of the heads 
   AttentionProblem problem = small_heads();
   AttentionTensors tensors;
   tensors.q = {0x1000, 10 * 32 * kRow};
-  const TensorMapDescription map = maps_of(problem, tensors, 4).q;
+  const TensorMapDescription map = prefill_maps_of(problem, tensors, 4).q;
   CHECK(map.address == 0x1000);
   CHECK(map.type == TensorMapDescription::Type::bf16);
   CHECK(map.swizzle == TensorMapDescription::Swizzle::bytes128);
@@ -42,7 +42,7 @@ TEST_CASE("the map of Q has heads, tokens and sequences, and boxes of the heads 
   CHECK(map.box == std::array<std::uint32_t, 5>{64, 4, 32, 1, 1});
   problem.ragged_q = true;  // as many tokens as the tensor has
   problem.data_type_q = DataType::fp16;
-  const TensorMapDescription ragged = maps_of(problem, tensors).q;
+  const TensorMapDescription ragged = prefill_maps_of(problem, tensors).q;
   CHECK(ragged.type == TensorMapDescription::Type::fp16);
   CHECK(ragged.sizes == std::array<std::uint64_t, 5>{64, 32, 10, 1, 1});
   CHECK(ragged.box == std::array<std::uint32_t, 5>{64, 1, 128, 1, 1});
@@ -54,7 +54,7 @@ TEST_CASE("the maps of K and V end with the pages, sequences or tokens that the 
   AttentionTensors tensors;
   tensors.k = {0x1000, 7 * 48 * 8 * kRow};
   tensors.v = {0x2000, 48 * 8 * kRow};
-  const PrefillMaps paged = maps_of(problem, tensors);
+  const PrefillMaps paged = prefill_maps_of(problem, tensors);
   CHECK(paged.k.sizes == std::array<std::uint64_t, 5>{64, 48, 8, 7, 1});
   CHECK(paged.k.strides_bytes[0] == 8 * kRow);
   CHECK(paged.k.strides_bytes[1] == kRow);
@@ -62,11 +62,11 @@ TEST_CASE("the maps of K and V end with the pages, sequences or tokens that the 
   CHECK(paged.k.box == std::array<std::uint32_t, 5>{64, 16, 1, 1, 1});
   CHECK(paged.v.sizes[3] == 1);
   problem.layout = QkvLayout::contiguous_kv;
-  const PrefillMaps contiguous = maps_of(problem, tensors);
+  const PrefillMaps contiguous = prefill_maps_of(problem, tensors);
   CHECK(contiguous.k.sizes == std::array<std::uint64_t, 5>{64, 1000, 8, 2, 1});
   CHECK(contiguous.k.box[1] == 128);
   problem.layout = QkvLayout::separate_qkv;
-  CHECK(maps_of(problem, tensors).k.sizes == std::array<std::uint64_t, 5>{64, 7 * 48, 8, 1, 1});
+  CHECK(prefill_maps_of(problem, tensors).k.sizes == std::array<std::uint64_t, 5>{64, 7 * 48, 8, 1, 1});
 }
 
 TEST_CASE("every map of prefill is one that the driver encodes, whatever the stride of a single head") {
@@ -76,7 +76,7 @@ TEST_CASE("every map of prefill is one that the driver encodes, whatever the str
   tensors.q = {0x1000, 1000 * 32 * kRow};
   tensors.k = {0x2000, 640 * kRow, {64 * 64, 64, 1}};
   tensors.v = {0x3000, 640 * kRow};
-  const PrefillMaps maps = maps_of(problem, tensors);
+  const PrefillMaps maps = prefill_maps_of(problem, tensors);
   for (const TensorMapDescription& map : {maps.q, maps.k, maps.v}) {
     const auto checked = check_tensor_map(map);
     CHECK_MESSAGE(checked, (checked ? std::string() : checked.error().message));

@@ -15,7 +15,8 @@ TEST_CASE(
     "template computes") {
   const auto kernel_template = prefill::template_of(kAttentionPrefill);
   for (const DeviceFacts& device : {prefill::kHopper, prefill::kAmpere, prefill::kGeForce}) {
-    for (const auto& [qk, v] : {std::pair{64U, 64U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
+    for (const auto& [qk, v] :
+         {std::pair{64U, 64U}, {72U, 72U}, {96U, 96U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
       for (const std::uint32_t q_len : {1U, 100U, 5000U}) {
         AttentionProblem problem = prefill::prompts(4, 5000, q_len);
         problem.head_dim_qk = qk;

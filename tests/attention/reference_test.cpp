@@ -196,6 +196,43 @@ TEST_CASE("Sequences that lie side by side begin where those before them end") {
   CHECK(outputs.lse[1] == doctest::Approx(std::log(2.0)).epsilon(1e-12));
 }
 
+TEST_CASE("A cache of a sequence begins where the longest sequence would end") {
+  AttentionProblem problem = tiny();
+  problem.prefill = true;
+  problem.layout = QkvLayout::contiguous_kv;
+  problem.batch = 2;
+  problem.kv_len = 3;
+  AttentionInputs inputs;
+  inputs.q = rows(2, {1, 2, 1, 2});
+  inputs.k = rows(2, {0, 0, 9, 9, 9, 9, 0, 0, 2, -1, 9, 9});
+  inputs.v = rows(1, {5, 9, 9, 2, 8, 9});
+  inputs.kv_lengths = {1, 2};
+  const AttentionOutputs outputs = run(problem, inputs);  // logits 0; 0, 0
+  CHECK(first_column(outputs)[0] == doctest::Approx(5).epsilon(1e-12));
+  CHECK(first_column(outputs)[1] == doctest::Approx(5).epsilon(1e-12));
+  CHECK(outputs.lse[1] == doctest::Approx(std::log(2.0)).epsilon(1e-12));
+}
+
+TEST_CASE("A long sequence is computed in parts, whose rows are those of the whole") {
+  AttentionProblem problem;
+  problem.prefill = true;
+  problem.q_len = 300;
+  problem.kv_len = 40'000;
+  problem.heads_q = problem.heads_kv = 1;
+  problem.head_dim_qk = problem.head_dim_v = 8;
+  problem.window = 50;
+  const auto inputs = make_attention_inputs(problem, {40'000}, 3);
+  REQUIRE(inputs);
+  const AttentionOutputs whole = run(problem, *inputs);
+  AttentionProblem last = problem;
+  last.q_len = 7;
+  AttentionInputs of_last = *inputs;
+  of_last.q.erase(of_last.q.begin(), of_last.q.end() - 7 * 8);
+  const AttentionOutputs part = run(last, of_last);
+  for (std::size_t i = 0; i < part.o.size(); ++i)
+    REQUIRE(part.o[i] == whole.o[whole.o.size() - part.o.size() + i]);
+}
+
 TEST_CASE("Ragged queries are as many as their sequence has, the last of them at the end of its KV") {
   AttentionProblem problem = tiny();
   problem.batch = problem.q_len = 2;

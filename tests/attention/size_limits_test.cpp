@@ -9,6 +9,7 @@
 #include <cubinet/kernel_templates/attention_append_parameters.h>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
+#include <cubinet/kernel_templates/attention_prefill_parameters.h>
 
 #include <algorithm>
 #include <bit>
@@ -114,13 +115,17 @@ struct NeededTensor {
   Wide bytes;
 };
 
+// The tokens of sequences that follow each other: those of the longest, or the least that a run
+// accepts.
+enum class SideBySide { longest, least };
+
 std::vector<NeededTensor> needed(const AttentionProblem& p, const WorkspaceSizes& workspace,
-                                 const AttentionPlan::TensorRules& rules) {
-  const Wide sequences = p.ragged_q ? 1 : p.batch;
-  const Wide tokens = sequences * p.q_len;
+                                 const AttentionPlan::TensorRules& rules, SideBySide side_by_side) {
+  const bool least = side_by_side == SideBySide::least;
+  const Wide tokens = !p.ragged_q ? Wide{p.batch} * p.q_len : least ? 1 : p.q_len;
   const bool paged = p.layout == QkvLayout::paged_kv;
   const Wide kv_rows = (paged                                 ? Wide{p.tokens_per_page}
-                        : p.layout == QkvLayout::separate_qkv ? Wide{p.kv_len}
+                        : p.layout == QkvLayout::separate_qkv ? Wide{least ? 1 : p.kv_len}
                                                               : Wide{p.batch} * p.kv_len) *
                        p.heads_kv;
   const std::uint32_t v_columns = p.is_mla_generation() ? p.head_dim_qk : p.head_dim_v;
@@ -146,7 +151,8 @@ std::vector<NeededTensor> needed(const AttentionProblem& p, const WorkspaceSizes
       bytes_of(tokens * p.heads_q * p.head_dim_qk, p.data_type_q));
   if (!p.attends()) return all;
   add(true, &AttentionTensors::o, bytes_of(tokens * p.heads_q * p.head_dim_v, p.data_type_o));
-  add(p.lse, &AttentionTensors::lse, (rules.lse_as_planned ? p.batch : sequences) * p.q_len * p.heads_q * 4);
+  add(p.lse, &AttentionTensors::lse,
+      (rules.lse_as_planned ? Wide{p.batch} * p.q_len : tokens) * p.heads_q * 4);
   add(p.sinks, &AttentionTensors::sinks, Wide{p.heads_q} * 4);
   add(p.mask == AttentionMask::custom, &AttentionTensors::mask, tokens * divided_up(p.q_len, 32) * 4);
   add(true, &AttentionTensors::scratch, workspace.scratch_bytes);
@@ -163,7 +169,7 @@ bool checks_are_exact(const AttentionPlan& plan) {
   const TensorChecks checks(problem, plan.workspace, plan.rules);
   AttentionTensors tensors;
   std::uint64_t address = 0x1000;
-  const std::vector<NeededTensor> all = needed(problem, plan.workspace, plan.rules);
+  const std::vector<NeededTensor> all = needed(problem, plan.workspace, plan.rules, SideBySide::least);
   for (const NeededTensor& one : all) {
     if (one.bytes > kLimit) return false;
     tensors.*one.tensor = {address, static_cast<std::uint64_t>(one.bytes), {}};
@@ -191,7 +197,7 @@ Parameters prepared(const PlanStep& step) {
   std::vector<std::byte> argument(step.arguments->size());
   step.arguments->prepare(argument);
   Parameters parameters;
-  REQUIRE(argument.size() == sizeof(parameters));
+  REQUIRE(argument.size() >= sizeof(parameters));  // tensor maps may follow
   std::memcpy(&parameters, argument.data(), sizeof(parameters));
   return parameters;
 }
@@ -241,6 +247,21 @@ bool is_right_decode(const AttentionPlan& plan, const PlanStep& step) {
          w.partial_stats_offset == w.partial_output_bytes;
 }
 
+// Returns whether the grid has no more blocks than tiles and the argument has every size.
+bool is_right_prefill(const AttentionPlan& plan, const PlanStep& step) {
+  const AttentionProblem& p = plan.request.problem;
+  const auto a = prepared<kernel_templates::AttentionPrefillParameters>(step);
+  const bool paged = p.layout == QkvLayout::paged_kv;
+  const Wide kv_tokens = paged ? p.tokens_per_page : p.kv_len;
+  const Wide heads = p.heads_q / static_cast<unsigned>(a.tile_heads.divisor);
+  const Wide rows = Wide{p.q_len} * static_cast<unsigned>(a.tile_heads.divisor);
+  const Wide tiles = Wide{p.batch} * heads * divided_up(rows, plan.row.selector.tile_size_q);
+  return static_cast<Wide>(a.q_batch_stride) == Wide{p.heads_q} * p.head_dim_qk * p.q_len &&
+         static_cast<Wide>(a.o_batch_stride) == Wide{p.heads_q} * p.head_dim_v * p.q_len &&
+         static_cast<Wide>(a.k_outer_stride) == kv_tokens * p.heads_kv * p.head_dim_qk &&
+         rows <= kLargestCount && tiles <= kLargestCount && Wide{step.grid[0]} <= tiles;
+}
+
 bool is_right_published(const AttentionPlan& plan, const PlanStep& step) {
   const AttentionProblem& p = plan.request.problem;
   const WorkspaceSizes& w = plan.workspace;
@@ -263,8 +284,9 @@ bool is_right(const AttentionPlan& plan, const PlanStep& step) {
   if (step.entry_point == "attention_append") return is_right_append(problem, step);
   if (step.entry_point == "attention_lse") return is_right_lse(problem, step);
   if (step.entry_point == "attention_reduction" || step.entry_point == "attention_combine") return true;
-  return plan.backend_name() == kPublishedBackend ? is_right_published(plan, step)
-                                                  : is_right_decode(plan, step);
+  if (plan.backend_name() == kPublishedBackend) return is_right_published(plan, step);
+  const bool is_prefill = step.entry_point.starts_with("attention_prefill");
+  return is_prefill ? is_right_prefill(plan, step) : is_right_decode(plan, step);
 }
 
 // Returns whether a tensor that every problem has is larger than the limit.
@@ -273,7 +295,7 @@ bool is_too_large(const AttentionProblem& p) {
   whole.ragged_q = false;
   whole.lse = true;
   if (whole.append) whole.append->attends = true;
-  const std::vector<NeededTensor> all = needed(whole, {}, {});
+  const std::vector<NeededTensor> all = needed(whole, {}, {}, SideBySide::longest);
   return std::any_of(all.begin(), all.end(), [](const NeededTensor& one) { return one.bytes > kLimit; });
 }
 

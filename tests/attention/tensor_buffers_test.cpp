@@ -41,6 +41,22 @@ TEST_CASE("each copy of the cache has a page table of its own behind the one bef
   CHECK(last.page_table.address == first.page_table.address + 2 * first.page_table.bytes);
 }
 
+TEST_CASE("a copy of a cache without pages follows the one before") {
+  const BoundSetting setting;
+  AttentionProblem problem = setting.problem;
+  problem.prefill = true;
+  problem.layout = QkvLayout::contiguous_kv;
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 1));
+  const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, {}, 3));
+  const AttentionTensors first = buffers.tensors(0);
+  const AttentionTensors last = buffers.tensors(2);
+  CHECK(first.k.bytes == inputs.k.size() * 2 * 3);
+  CHECK(last.k.bytes == inputs.k.size() * 2);
+  CHECK(last.k.address == first.k.address + 2 * last.k.bytes);
+  CHECK(last.v.address == first.v.address + 2 * last.v.bytes);
+}
+
 TEST_CASE("latent attention has one pool, and ragged queries the room that they take") {
   const BoundSetting setting;
   AttentionProblem problem = generation(2, 3, 100, 4, 4, 576, 512);

@@ -315,6 +315,34 @@ TEST_CASE(
   CHECK_FALSE(TensorChecks(problem, workspace(), rules).check(tensors));
 }
 
+TEST_CASE("sequences that follow each other may be shorter than their bounds") {
+  AttentionProblem problem = test::context(2, 300, 1024, 16, 4);
+  problem.layout = QkvLayout::separate_qkv;
+  problem.ragged_q = true;
+  AttentionPlan::TensorRules rules;
+  rules.reads_offsets = rules.reads_kv_offsets = true;
+  AttentionTensors tensors;
+  tensors.q = {0x1000, 5 * 16 * 256, {}};
+  tensors.k = {0x10000, 7 * 4 * 256, {}};
+  tensors.v = {0x20000, 7 * 4 * 256, {}};
+  tensors.o = {0x30000, 5 * 16 * 256, {}};
+  tensors.lse = {0x40000, 5 * 16 * 4, {}};
+  tensors.kv_lengths = {0x50000, 2 * 4, {}};
+  tensors.q_offsets = {0x60000, 3 * 4, {}};
+  tensors.kv_offsets = {0x70000, 3 * 4, {}};
+  CHECK(TensorChecks(problem, {}, rules).check(tensors));
+  tensors.lse.bytes -= 4;
+  CHECK_FALSE(TensorChecks(problem, {}, rules).check(tensors));
+  tensors.lse = {};
+  tensors.k.bytes = 4 * 256 - 1;
+  CHECK_FALSE(TensorChecks(problem, {}, rules).check(tensors));
+  problem.layout = QkvLayout::contiguous_kv;
+  tensors.k.bytes = tensors.v.bytes = 2 * 1024 * 4 * 256;
+  CHECK(TensorChecks(problem, {}, rules).check(tensors));
+  tensors.v.bytes -= 1;
+  CHECK_FALSE(TensorChecks(problem, {}, rules).check(tensors));
+}
+
 TEST_CASE("tokens that are read two at a time lie one behind the other, and the strides wanted are named") {
   AttentionProblem problem = test::generation(2, 1, 1024, 16, 4, 64, 64);
   problem.data_type_k = problem.data_type_v = DataType::e4m3;

@@ -92,6 +92,8 @@ TEST_CASE("values that the header does not define are refused by their member") 
   CHECK(refused([](auto& given) { given.type_q = 4; }) == "`problem.type_q` is 4");
   CHECK(refused([](auto& given) { given.mask = 2; }) == "`problem.mask` is 2");
   CHECK(refused([](auto& given) { given.kv_order = 9; }) == "`problem.kv_order` is 9");
+  CHECK(refused([](auto& given) { given.kv_layout = 3; }) == "`problem.kv_layout` is 3");
+  CHECK(refused([](auto& given) { given.reserved = 1; }).find("`problem.reserved`") != std::string::npos);
   CHECK(refused([](auto& given) { given.flags = 1U << 30; }).find("problem.flags") != std::string::npos);
   CHECK_FALSE(refused([](auto& given) { given.batch = 0; }).empty());
   CHECK_FALSE(refused([](auto& given) { given.heads_kv = 5; }).empty());
@@ -109,6 +111,21 @@ TEST_CASE("values that the header does not define are refused by their member") 
   CHECK(refused([](auto& given) {
           given.flags = CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY;
         }).find("has both") != std::string::npos);
+}
+
+TEST_CASE("prompts and their KV without pages are described by a flag and a layout") {
+  cubinet_attention_problem given = llama();
+  CHECK_FALSE(problem_of(&given)->prefill);
+  given.flags = CUBINET_ATTENTION_PREFILL;
+  for (const auto& [number, layout] : {std::pair{CUBINET_KV_PAGED, QkvLayout::paged_kv},
+                                       {CUBINET_KV_CONTIGUOUS, QkvLayout::contiguous_kv},
+                                       {CUBINET_KV_SEQUENCES, QkvLayout::separate_qkv}}) {
+    given.kv_layout = number;
+    const auto problem = problem_of(&given);
+    REQUIRE(problem);
+    CHECK(problem->prefill);
+    CHECK(problem->layout == layout);
+  }
 }
 
 TEST_CASE("plan options may be absent") {
@@ -147,7 +164,7 @@ TEST_CASE("each tensor reaches its member") {
        {&t.q,       &t.k,       &t.v,       &t.o,         &t.page_table,    &t.kv_lengths,
         &t.lse,     &t.sinks,   &t.mask,    &t.q_offsets, &t.softmax_scale, &t.output_scale,
         &t.new_q,   &t.new_k,   &t.new_v,   &t.positions, &t.cos_sin,       &t.q_scale,
-        &t.k_scale, &t.v_scale, &t.scratch, &t.counters}) {
+        &t.k_scale, &t.v_scale, &t.scratch, &t.counters,  &t.kv_offsets}) {
     CHECK(tensor->address == ++expected);
     CHECK(tensor->strides[0] == static_cast<std::int64_t>(expected - 1));
   }

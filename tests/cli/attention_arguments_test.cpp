@@ -56,7 +56,7 @@ TEST_CASE("the error of a problem names the options of the line") {
     return in_tool_terms(problem.error().message);
   };
   CHECK(message([](AttentionArguments& a) { a.page_size = 3; }) ==
-        "--page-size is 3: it must be a power of two up to 2^20");
+        "--page-size is 3: it must be a power of two or a multiple of 8, up to 2^20");
   CHECK(message([](AttentionArguments& a) { a.heads_kv = 5; }) ==
         "--heads-q is 32: it must be a multiple of --heads-kv, 5");
   CHECK(message([](AttentionArguments& a) { a.batch = 70'000; }) ==

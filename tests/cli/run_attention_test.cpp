@@ -134,10 +134,16 @@ TEST_CASE("prefill and latent decode take the same way, and tell who runs them o
         {"run", operation, "--kv-len", "128", "--heads-q", "16", "--iterations", "1", "--json"}, setting);
   };
   const ToolResult prefill = run("prefill");
-  CHECK(prefill.status == 1);
-  CHECK(prefill.json()["error"]["code"] == "unsupported");
-  const std::string reason = prefill.json()["error"]["message"];
+  CAPTURE(prefill.out);
+  CHECK(prefill.json()["template"] == "attention_prefill");
+  CHECK(prefill.json()["operations"] == 2.0 * 16 * (128 * 129 / 2) * 256);
+  const ToolResult declined = sandbox.run(
+      {"run", "prefill", "--kv-len", "128", "--heads-q", "16", "--mask", "custom", "--json"}, setting);
+  CHECK(declined.status == 1);
+  CHECK(declined.json()["error"]["code"] == "unsupported");
+  const std::string reason = declined.json()["error"]["message"];
   CHECK(contains(reason, "templates: decode attention is for generation"));
+  CHECK(contains(reason, "prefill attention has no custom mask"));
   CHECK(contains(reason, "published: "));
   const ToolResult latent = run("mla-decode");
   CAPTURE(latent.out);

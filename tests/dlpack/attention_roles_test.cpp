@@ -70,3 +70,19 @@ TEST_CASE("latent attention needs no second pool, and scales are read from the d
   problem.flags = CUBINET_ATTENTION_SCALES_ON_DEVICE;
   CHECK(role(attention_roles(problem), "softmax_scale").is_used);
 }
+
+TEST_CASE("KV without pages has no page table, and offsets if sequences follow each other") {
+  cubinet_attention_problem problem = small();
+  problem.flags = CUBINET_ATTENTION_PREFILL;
+  problem.kv_layout = CUBINET_KV_CONTIGUOUS;
+  auto roles = attention_roles(problem);
+  CHECK(shape_text(role(roles, "k")) == "[batch=3, kv_len=100, heads_kv=2, head_dim=128]");
+  CHECK_FALSE(role(roles, "page_table").is_used);
+  CHECK_FALSE(role(roles, "kv_offsets").is_used);
+  problem.kv_layout = CUBINET_KV_SEQUENCES;
+  roles = attention_roles(problem);
+  CHECK(shape_text(role(roles, "v")) == "[tokens>=1, heads_kv=2, head_dim=128]");
+  CHECK_FALSE(role(roles, "page_table").is_used);
+  CHECK(shape_text(role(roles, "kv_offsets")) == "[batch + 1=4]");
+  CHECK(role(attention_roles(small()), "page_table").is_used);
+}

@@ -261,7 +261,7 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
 TEST_CASE("no shape of prefill attention has registers to spill, on old and new targets") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const int head_dim : {64, 128, 192, 256}) {
+    for (const int head_dim : {64, 72, 96, 128, 192, 256}) {
       for (const int rows : {64, 128}) {
         for (const bool all_options : {false, true}) {
           CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));

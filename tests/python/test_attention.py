@@ -63,6 +63,7 @@ def test_a_plan_needs_no_driver(make_runtime):
         ({"type_kv": "fp8"}, "'type_kv' is \"fp8\".*e4m3"),
         ({"mask": "full"}, "'mask' is \"full\".*causal"),
         ({"kv_order": "ndh"}, "'kv_order'"),
+        ({"kv_layout": "packed"}, "'kv_layout' is \"packed\".*sequences"),
         ({"kv_lengths": (1, 2)}, "'kv_lengths' has 2 lengths"),
         ({"kv_lengths": (1, 2, 5000)}, "5000"),
         ({"page_size": 0}, "page"),
@@ -116,6 +117,50 @@ def test_a_run_follows_the_current_stream_and_a_stated_one(stub, attention, work
     assert stub.launches()[-1].stream == current
     attention.run(**tensors(), workspace=workspace, stream=stated)
     assert stub.launches()[-1].stream == stated
+
+
+PROMPTS = dataclasses.replace(PROBLEM, prefill=True, q_len=200, ragged_q=True, kv_layout="sequences")
+
+
+def prompt_tensors(problem=PROMPTS, **changes):
+    b, d = problem.batch, problem.head_dim_qk
+    shapes = {"q": (77, 32, d), "k": (99, 8, d), "v": (99, 8, d), "o": (77, 32, d), "kv_lengths": (b,),
+              "q_offsets": (b + 1,), "kv_offsets": (b + 1,)}
+    if problem.kv_layout == "contiguous":
+        shapes |= {"k": (b, problem.kv_len, 8, d), "v": (b, problem.kv_len, 8, d)}
+    made = {name: Tensor(shape, "bfloat16" if name in "qkvo" else "int32", (index + 1) << 32)
+            for index, (name, shape) in enumerate(shapes.items())}
+    return made | changes
+
+
+@pytest.mark.parametrize("layout", ["sequences", "contiguous"])
+def test_prompts_have_kv_without_pages(stub, runtime, layout):
+    problem = dataclasses.replace(PROMPTS, kv_layout=layout)
+    given = prompt_tensors(problem)
+    if layout == "contiguous":
+        del given["kv_offsets"]
+    exchange.set_current_stream(0)
+    with runtime.attention(problem) as attention, attention.workspace() as workspace:
+        assert attention.info["kernel"] == "attention_prefill"
+        before = len(stub.launches())
+        attention.run(**given, workspace=workspace)
+        assert len(stub.launches()) == before + 1
+        with pytest.raises(cubinet.InvalidArgument, match="'page_table' is not used"):
+            attention.run(**given, page_table=Tensor((3, PAGES), "int32"), workspace=workspace)
+        wrong = given | {"k": Tensor((5, 8, 64))}
+        with pytest.raises(cubinet.InvalidArgument, match="'k' has the shape"):
+            attention.run(**wrong, workspace=workspace)
+        del given["q_offsets"]
+        with pytest.raises(cubinet.InvalidArgument, match="'q_offsets'"):
+            attention.run(**given, workspace=workspace)
+
+
+def test_prompts_over_pages_of_other_sizes_are_one_kernel(runtime):
+    plans = [runtime.attention_plan(dataclasses.replace(PROBLEM, prefill=True, q_len=200, page_size=size), "9.0")
+             for size in (8, 24, 64, 256)]
+    assert len({str(plan["specification"]) for plan in plans}) == 1
+    with pytest.raises(cubinet.InvalidArgument, match="page_size"):
+        runtime.attention_plan(dataclasses.replace(PROBLEM, prefill=True, page_size=12), "9.0")
 
 
 def test_one_query_token_needs_no_dimension(stub, attention, workspace):

@@ -20,10 +20,11 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   PrefillBlock block;
   block.threads = 2 * tile.q;
   block.tile_heads = problem.group_size();
-  block.shared_bytes =
-      (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
-          kElementBytes +
-      kNextTileBytes;
+  // Rows are padded to multiples of 64 bytes.
+  const auto padded = [](std::uint32_t columns) { return (columns + 31) / 32 * 32; };
+  const std::uint32_t step =
+      tile.stages * tile.kv * (padded(problem.head_dim_qk) + padded(problem.head_dim_v));
+  block.shared_bytes = (tile.q * padded(problem.head_dim_qk) + step) * kElementBytes + kNextTileBytes;
   return block;
 }
 

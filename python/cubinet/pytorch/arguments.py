@@ -55,6 +55,11 @@ def window_of(window_size: Any) -> tuple[int, int]:
     raise InvalidArgument(f"'window_size' is {window_size!r}", "pass (left, right), with -1 for no bound")
 
 
+def bound_of(tokens: int) -> int:
+    """Returns a power of two of at least `tokens`: a bound that many calls share, so that they share a plan."""
+    return 1 << (max(tokens, 1) - 1).bit_length()
+
+
 def mask_of(causal: bool, window: tuple[int, int], q_len: int) -> tuple[str, int]:
     """Returns the mask of a problem, and the most tokens that a row sees (0: all)."""
     left, right = window

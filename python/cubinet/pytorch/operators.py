@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from cubinet.pytorch import decode, ragged
+from cubinet.pytorch import decode, prefill, ragged
 from cubinet.pytorch.decode import Options, Tensors
 
 _options = (
@@ -30,6 +30,10 @@ _library.define(
 _library.define(
     "ragged_decode(Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, "
     f"Tensor block_table, Tensor? s_aux, {_options}) -> (Tensor, Tensor)"
+)
+_library.define(
+    "prefill(str function, Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, "
+    f"SymInt max_seqlen_k, Tensor? s_aux, {_options}) -> (Tensor, Tensor)"
 )
 
 
@@ -61,6 +65,15 @@ def _ragged_decode(*values: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return _results(*ragged.with_page_table(*values[:8], None, _options_of(*values[8:])))
 
 
+def _prefill(function: str, *values: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return _results(*prefill.attend(function, *values[:8], None, _options_of(*values[8:])))
+
+
+def _fake_prefill(function: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    lse = (q.shape[1], q.shape[0]) if arguments[-1] else (0,)
+    return q.new_empty((*q.shape[:2], v.shape[2])), q.new_empty(lse, dtype=torch.float32)
+
+
 def _fake_decode(q: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     lse = (q.shape[0], q.shape[2], q.shape[1]) if arguments[-1] else (0,)
     return torch.empty_like(q), q.new_empty(lse, dtype=torch.float32)
@@ -72,7 +85,7 @@ def _fake_ragged(q: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.
 
 
 for _name, _function, _fake in (("decode", _decode, _fake_decode), ("append_decode", _append_decode, _fake_decode),
-                                ("ragged_decode", _ragged_decode, _fake_ragged)):
+                                ("ragged_decode", _ragged_decode, _fake_ragged), ("prefill", _prefill, _fake_prefill)):
     _library.impl(_name, _function, "CUDA")
     torch.library.register_fake(f"cubinet::{_name}", _fake, lib=_library)
 
@@ -105,6 +118,20 @@ def with_page_table(
     given, lse = torch.ops.cubinet.ragged_decode(
         q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, options.softmax_scale, options.causal,
         left, right, options.softcap, options.rotary_interleaved, options.num_splits, options.return_lse,
+    )
+    return _into(out, given), lse
+
+
+def prefill_attend(
+    function: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int, s_aux: torch.Tensor | None,
+    out: torch.Tensor | None, options: Options,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Calls the operator that does what prefill.attend() does."""
+    left, right = options.window_size
+    given, lse = torch.ops.cubinet.prefill(
+        function, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, s_aux, options.softmax_scale,
+        options.causal, left, right, options.softcap, options.rotary_interleaved, options.num_splits, options.return_lse,
     )
     return _into(out, given), lse
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from cubinet.pytorch import decode, tokens
-from cubinet.pytorch.arguments import check_rank, device_of, in_fp32, mask_of
+from cubinet.pytorch.arguments import bound_of, check_rank, device_of, in_fp32, mask_of
 from cubinet.pytorch.scratch import current_device
 
 _names = {
@@ -19,6 +19,10 @@ _names = {
     "q_offsets": "cu_seqlens_q",
     "sinks": "s_aux",
 }
+
+
+# The most query tokens that have a plan of their own. More are those of prompts, which share plans.
+_few_tokens = 16
 
 
 def with_page_table(
@@ -45,7 +49,9 @@ def with_page_table(
     check_rank("k", k, "pages, page_size, heads_kv, head_dim")
     check_rank("block_table", block_table, "batch, pages")
     mask, window = mask_of(options.causal, options.window_size, max_seqlen_q)
-    chosen = tokens.Options(block_table.shape[1] * k.shape[1], max_seqlen_q, "nhd", (options.softmax_scale or 0.0, 1.0),
+    capacity = block_table.shape[1] * k.shape[1]
+    q_len = max_seqlen_q if max_seqlen_q <= _few_tokens else min(bound_of(max_seqlen_q), capacity)
+    chosen = tokens.Options(capacity, q_len, "nhd", (options.softmax_scale or 0.0, 1.0),
                             window, options.softcap, mask=mask)
     given = tokens.Tensors(
         out=torch.empty_like(q) if out is None else out,

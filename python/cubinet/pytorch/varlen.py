@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from cubinet.errors import Unsupported
+from cubinet.pytorch.decode import Options
 from cubinet.pytorch.settings import check_fallback, count_fallback
 
 try:
@@ -16,6 +17,7 @@ except ImportError:  # PyTorch before 2.11
 
 def attend(
     function: str,
+    reason: str,
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
@@ -23,22 +25,20 @@ def attend(
     cu_seqlens_k: torch.Tensor,
     max_seqlen_q: int,
     max_seqlen_k: int,
-    scale: float | None,
-    causal: bool,
-    window: tuple[int, int],
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns O, [tokens, heads_q, head_dim], and the log-sum-exps, [heads_q, tokens].
+    options: Options,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Returns O, [tokens, heads_q, head_dim], and, if wanted, the log-sum-exps, [heads_q, tokens].
 
-    Q, K and V are [tokens, heads, head_dim]; `cu_seqlens_*` are [batch + 1], int32. `window` is that
-    of arguments.window_of(). `function` is the name that errors state.
+    Q, K and V are [tokens, heads, head_dim]; `cu_seqlens_*` are [batch + 1], int32. `function` is the
+    name that errors state, `reason` why no kernel of cubinet serves the call.
     """
-    check_fallback(function, "no kernel of cubinet has contiguous K and V")
+    check_fallback(function, reason)
     if varlen_attn is None:
-        raise Unsupported(f"{function}: PyTorch {torch.__version__} has no torch.nn.attention.varlen",
+        raise Unsupported(f"{function}: {reason}, and PyTorch {torch.__version__} has no torch.nn.attention.varlen",
                           "install PyTorch 2.11 or later")
-    if not torch.compiler.is_compiling():
-        count_fallback()
+    count_fallback()
     # PyTorch's kernel has its causal mask only as a bound on the right.
+    window = (options.window_size[0], 0) if options.causal else options.window_size
     o, lse = varlen_attn(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
-                         return_aux=AuxRequest(lse=True), scale=scale, window_size=(window[0], 0) if causal else window)
-    return o, lse
+                         return_aux=AuxRequest(lse=True), scale=options.softmax_scale, window_size=window)
+    return o, lse if options.return_lse else None

@@ -87,6 +87,16 @@ struct AttentionOutputs {
 Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
                                              unsigned threads = 0);
 
+// Returns whether attention_reference_on() serves the problem.
+bool has_device_reference(const AttentionProblem& problem);
+
+// Computes the same on a device, in double precision, for problems that take a CPU too long. Blocks
+// until it is done. Returns unsupported for a problem that has no such kernel, and errors of the
+// Runtime and the driver. REQUIRES: the inputs fit the problem.
+Result<AttentionOutputs> attention_reference_on(Runtime& runtime, const std::shared_ptr<const Device>& device,
+                                                const AttentionProblem& problem,
+                                                const AttentionInputs& inputs);
+
 // Two parts to merge, in host memory, and their values in double precision.
 struct MergeInputs {
   struct Part {

@@ -26,13 +26,14 @@ __device__ inline float finish_row(const AttentionPrefillParameters& p, const Ou
 }
 
 // Writes the 16 rows of a warp. `staging` is the shared memory of the warp's rows of Q, which no
-// thread uses any more. All lanes of the warp must call it.
+// other warp uses. All lanes of the warp must call it.
+template <class Output>
 __device__ inline void store_tile(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
                                   const RowStateOf<Shape>& state, SharedAddress staging, int first_row) {
-  using Output = Shape::Output;
   const int lane = threadIdx.x % 32;
   const PackedRows rows = tile.rows(p);
   if (!rows.holds(first_row)) return;
+  __syncwarp();  // all lanes have read Q
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int of_warp = lane / 4 + 8 * half;
@@ -43,14 +44,14 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     if constexpr (is_same<Output, fp32>) {
       const GlobalAddress target = row.address<Output>(p) + lane % 4 * 8;
 #pragma unroll
-      for (int column = 0; column < Shape::kTilesV; ++column) {
+      for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         if (is_there)
           store_two_elements<Output>(target + column * 32, values[0] * factor, values[1] * factor);
       }
     } else {
 #pragma unroll
-      for (int column = 0; column < Shape::kTilesV; ++column) {
+      for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         store_shared_4(staging + swizzled<Shape::kRowBytesV>(of_warp, column) + lane % 4 * 4,
                        pack2<Output>(values[0] * factor, values[1] * factor));
@@ -58,7 +59,8 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     }
   }
   if constexpr (!is_same<Output, fp32>) {
-    constexpr int kRowThreads = minimum(Shape::kRowBytesV / 16, 32);
+    constexpr int kChunks = Shape::kColumnsV / 8;
+    constexpr int kRowThreads = power_of_two(2 * kChunks - 1);
     __syncwarp();
 #pragma unroll
     for (int first = 0; first < Shape::kWarpRows; first += 32 / kRowThreads) {
@@ -66,8 +68,9 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
       if (!rows.holds(first_row + of_warp)) break;
       const OutputRow row = output_row(rows, tile.sequence, tile.head_kv, first_row + of_warp);
       const int chunk = lane % kRowThreads;
-      store_global_16(row.address<Output>(p) + chunk * 16,
-                      load_shared_16(staging + swizzled<Shape::kRowBytesV>(of_warp, chunk)));
+      if (chunk < kChunks)
+        store_global_16(row.address<Output>(p) + chunk * 16,
+                        load_shared_16(staging + swizzled<Shape::kRowBytesV>(of_warp, chunk)));
     }
   }
 }

@@ -15,8 +15,11 @@ struct Declared {
   using Q = dtype;
   using Kv = dtype;
   using Output = dtype_o;
-  static constexpr int kHeadDimQk = head_dim_qk;
-  static constexpr int kHeadDimV = head_dim_v;
+  // Rows in shared memory are padded with zeros to multiples of 64 bytes.
+  static constexpr int kHeadDimQk = round_up(head_dim_qk, 32);
+  static constexpr int kHeadDimV = round_up(head_dim_v, 32);
+  static constexpr int kColumnsQk = head_dim_qk;
+  static constexpr int kColumnsV = head_dim_v;
   static constexpr int kTileQ = tile_size_q;
   static constexpr bool kPaged = kv_layout == kv_layout_values::paged;
   static constexpr bool kCausal = mask == mask_values::causal;
@@ -31,7 +34,7 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kThreads = 32 * kTileQ / kWarpRows;
   static constexpr int kStep = tile_size_kv;  // KV tokens
   static constexpr int kSlice = kStep;
-  static constexpr int kTilesV = kHeadDimV / 8;
+  static constexpr int kTilesV = round_up(kColumnsV / 8, 2);
   static constexpr int kStepBytesK = kStep * kRowBytesK;
   static constexpr int kStepBytesV = kStep * kRowBytesV;
   static constexpr int kRingBytes = stages * (kStepBytesK + kStepBytesV);
@@ -41,7 +44,7 @@ struct Shape : BasicShape<Declared> {
   static constexpr bool kQInRegisters = kHeadDimQk <= 128;
   static constexpr int kBlocksPerSm = 1;
 };
-constexpr int kStepsQk = head_dim_qk / 16;
+constexpr int kStepsQk = divide_up(head_dim_qk, 16);
 
 static_assert(attention_prefill_threads == Shape::kThreads, "the host's formula of the CTA size differs");
 static_assert(attention_prefill_shared_bytes == Shape::kSharedBytes,

@@ -36,8 +36,9 @@ struct Pages {
   }
 };
 
-// Copies this thread's part of the rows of K or V.
-template <int kRowBytes>
+// Copies this thread's part of the rows of K or V, which have `kColumns` elements and are padded
+// with zeros.
+template <int kRowBytes, int kColumns>
 class StepCopy {
  public:
   // `base` is the address of the head in the first page, or in the first token of the sequence.
@@ -63,14 +64,14 @@ class StepCopy {
       const int chunk = threadIdx.x % RowShare::kRowThreads;
       const SharedAddress row = target + swizzled<kRowBytes>(token - first, chunk);
 #pragma unroll
-      for (int part = 0; part < kRowBytes / 16; part += RowShare::kRowThreads)
-        async_copy_16_or_zero(row + part * 16, source + part * 16, valid);
+      for (int part = 0; part < kRowBytes / 16; part += RowShare::kRowThreads) {
+        if (part + RowShare::kRowThreads <= kRowBytes / 16 || chunk + part < kRowBytes / 16)
+          async_copy_16_or_zero(row + part * 16, source + part * 16, valid && chunk + part < kColumns / 8);
+      }
     }
   }
 
  private:
-  static_assert(kRowBytes % (16 * RowShare::kRowThreads) == 0, "threads share rows evenly");
-
   GlobalAddress base_;
 };
 
@@ -101,10 +102,10 @@ class KvStream {
 #pragma unroll 1
     for (int step = 0; step < stages; ++step) {
       pages_ = Pages::look_up(p_, table_, token(step), seen_);
+      if constexpr (separate_page_tables) look_up_v(step);
       start_k(step, step);
       if (step + 1 < stages) start_v(step, step);
     }
-    if constexpr (separate_page_tables) look_up_v(stages - 1);
   }
 
   // Blocks until the copies that this thread committed before `fill` are complete.
@@ -174,8 +175,8 @@ class KvStream {
   int first_;
   int count_;
   GlobalAddress table_;
-  StepCopy<Shape::kRowBytesK> k_;
-  StepCopy<Shape::kRowBytesV> v_;
+  StepCopy<Shape::kRowBytesK, Shape::kColumnsQk> k_;
+  StepCopy<Shape::kRowBytesV, Shape::kColumnsV> v_;
   SharedAddress ring_;
   int slot_ = 0;
   Pages pages_ = {};    // of the step whose K is copied next, until its V is copied too

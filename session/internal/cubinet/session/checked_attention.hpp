@@ -17,6 +17,12 @@ Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
                                          const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                          unsigned threads);
 
+// Returns attention of the inputs in double precision: by the CPU, or by the device if the CPU
+// would take long and the device can. Uses one thread per core if `threads` is 0.
+Result<AttentionOutputs> reference_of(Runtime& runtime, const std::shared_ptr<const Device>& device,
+                                      const AttentionProblem& problem, const AttentionInputs& inputs,
+                                      unsigned threads);
+
 // The allowed ||o - ref|| / ||ref|| of a row. The rounding of bf16 inputs of the tensor cores
 // causes 3e-3.
 inline constexpr double kLargestError = 1e-2;

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention over contiguous K and V, as FlashAttention's functions without a cache compute it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from cubinet.errors import InvalidArgument, Unsupported
+from cubinet.pytorch import varlen
+from cubinet.pytorch.arguments import bound_of, check_rank, device_of, in_fp32, mask_of
+from cubinet.pytorch.decode import Options
+from cubinet.pytorch.plans import Plan, find_plan, make_plan, renamed, type_name
+from cubinet.pytorch.scratch import current_device, current_stream, scratch_of_stream
+from cubinet.pytorch.settings import count_decode
+
+_names = {"o": "out", "kv_lengths": "cu_seqlens_k", "kv_offsets": "cu_seqlens_k", "q_offsets": "cu_seqlens_q", "sinks": "s_aux"}
+
+# The reasons why no kernel serves calls, by the keys of their plans.
+_unserved: dict[Any, str] = {}
+
+
+def attend(
+    function: str,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    s_aux: torch.Tensor | None,
+    out: torch.Tensor | None,
+    options: Options,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Returns O, [tokens, heads_q, head_dim], and, if wanted, the log-sum-exps, [heads_q, tokens].
+
+    Q, K and V are [tokens, heads, head_dim]; `cu_seqlens_*` are [batch + 1], int32. `function` is the
+    name that errors state. What no kernel serves goes to PyTorch's varlen_attn.
+    """
+    device = device_of("q", q)
+    if device != current_device():
+        with torch.cuda.device(device):
+            return attend(function, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, s_aux, out, options)
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        check_rank(name, tensor, f"tokens, {'heads_q' if name == 'q' else 'heads_kv'}, head_dim")
+    q_len = bound_of(max_seqlen_q)
+    kv_len = max(bound_of(max_seqlen_k), q_len)
+    batch = cu_seqlens_q.shape[0] - 1
+    key = (function, batch, q_len, kv_len, q.shape[1:], k.shape[1:], v.shape[1:], q.dtype, k.dtype, v.dtype, device,
+           options, s_aux is None, None if out is None else out.dtype)
+    plan = find_plan(key)
+    if plan is None:
+        plan = _plan(key, function, (batch, q_len, kv_len), (q, k, v), s_aux is not None, out, options, device)
+    if plan is None:
+        if s_aux is not None or out is not None or options.softcap:
+            raise Unsupported(f"{function}: {_unserved[key]}", "leave out 's_aux', 'out' and 'softcap'")
+        return varlen.attend(function, _unserved[key], q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
+                             options)
+    if out is None:
+        out = q.new_empty((*q.shape[:2], v.shape[2]))
+    lse = q.new_empty(q.shape[:2], dtype=torch.float32) if options.return_lse else None
+    buffers = scratch_of_stream(device, current_stream(device), plan.scratch_bytes, plan.counter_bytes)
+    try:
+        plan.attention.run(
+            q=q, k=k, v=v, o=out, kv_lengths=torch.diff(cu_seqlens_k), q_offsets=cu_seqlens_q, kv_offsets=cu_seqlens_k,
+            lse=lse, sinks=in_fp32(s_aux), scratch=buffers.scratch, counters=buffers.counters,
+        )
+    except InvalidArgument as error:
+        raise renamed(error, _names) from None
+    count_decode()
+    return out, None if lse is None else lse.transpose(0, 1)
+
+
+def _plan(
+    key: Any, function: str, sizes: tuple[int, int, int], tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    sinks: bool, out: torch.Tensor | None, options: Options, device: int,
+) -> Plan | None:
+    """Returns the plan, or None if no kernel serves the call; `_unserved` has the reason."""
+    if key in _unserved:
+        return None
+    batch, q_len, kv_len = sizes
+    q, k, v = tensors
+    try:
+        mask, window = mask_of(options.causal, options.window_size, q_len)
+        members: dict[str, Any] = {
+            "prefill": True,
+            "kv_layout": "sequences",
+            "batch": batch,
+            "q_len": q_len,
+            "kv_len": kv_len,
+            "ragged_q": True,
+            "heads_q": q.shape[1],
+            "heads_kv": k.shape[1],
+            "head_dim_qk": q.shape[2],
+            "head_dim_v": v.shape[2],
+            "type_q": type_name("q", q),
+            "type_kv": type_name("k", k),
+            "type_o": type_name("q", q) if out is None else type_name("out", out),
+            "mask": mask,
+            "window": window,
+            "softmax_scale": options.softmax_scale or 0.0,
+            "soft_cap": options.softcap,
+            "lse": options.return_lse,
+            "sinks": sinks,
+        }
+        return make_plan(key, function, members, device, {"q": q, "k": k, "v": v})
+    except Unsupported as error:
+        _unserved[key] = error.message
+        return None
