@@ -47,7 +47,6 @@ class Consumer {
     Scores scores;
     Weights weights;
     int end;               // the step after the last one
-    bool v_is_full = false;  // whether V of the step before the next one was seen to be full
   };
 
   __device__ void compute(const TileReader& tiles) {
@@ -71,8 +70,6 @@ class Consumer {
       compute_next<0>(state, step);
     }
     release(layout_.q_empty());
-    if (!state.v_is_full) mbarrier_wait(layout_.v_full(last_stage), v_.parity(last_stage));
-    v_.end(last_stage);
     wgmma_begin(state.output, state.weights);
     multiply_pv(state.output, state.weights, last_stage);
     wgmma_wait<0>(state.output, state.weights);
@@ -94,18 +91,16 @@ class Consumer {
     state.softmax.update_maxima(state.scores);
     state.softmax.weigh(state.scores, 0);
     if (step + 1 < state.end) wait_for_k(1, state);
-    state.v_is_full = mbarrier_has_ended(layout_.v_full(0), v_.parity(0));
+    wait_for_v(0);
     state.softmax.weigh(state.scores, 1);
     pack(state.weights, state.scores);
   }
 
   // Computes the weights of a step, and adds the product of the previous weights and V. K of the
-  // step, which is full, is in stage kStage, and the previous V in the other one.
+  // step is in stage kStage, and the previous V in the other one; both have arrived.
   template <int kStage>
   __device__ void compute_next(State& state, int step) {
     constexpr int kOther = 1 - kStage;
-    if (!state.v_is_full) mbarrier_wait(layout_.v_full(kOther), v_.parity(kOther));
-    v_.end(kOther);
     if (kTakesTurns) wait_for_turn();
     wgmma_begin(state.scores, state.output, state.weights);
     multiply_qk(state.scores, kStage);
@@ -131,14 +126,18 @@ class Consumer {
     keep_in_order(state.scores);
     // This wait keeps the compiler from moving wgmma_wait() before the weights.
     if (step + 1 < state.end) wait_for_k(kOther, state);
+    wait_for_v(kStage);
     wgmma_wait<0>(state.output, state.weights);
     release(layout_.v_empty(kOther));
-    state.v_is_full = mbarrier_has_ended(layout_.v_full(kStage), v_.parity(kStage));
     state.softmax.weigh(state.scores, 1);
     pack(state.weights, state.scores);
     state.softmax.correct(state.output);
   }
 
+  __device__ void wait_for_v(int stage) {
+    mbarrier_wait(layout_.v_full(stage), v_.parity(stage));
+    v_.end(stage);
+  }
   __device__ void wait_for_k(int stage, const State& state) {
     mbarrier_wait(layout_.k_full(stage), state.softmax.after_weights(k_.parity(stage)));
     k_.end(stage);

@@ -5,6 +5,9 @@
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/tensor_map.cuh>
 
+#ifndef EARLY
+#define EARLY 2
+#endif
 namespace cubinet::attention_prefill_wgmma {
 
 // The rows of a step of V that must be zero: a weight of zero times NaN would be NaN.
@@ -35,11 +38,14 @@ class Loader {
     const Tile tile = tiles.tile();
     const Source source(p_, tile);
     int page = page_of(source, tile.first_step, 0);
-    if (tile.steps == 0) return;
+    if (tile.steps == 0) return tiles.release();
     load_k(source, tile.first_step, 0, page);
     load_q(tiles.tile());
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
+      // The next tile is found this late so that the CTAs end at about the same time, and this early
+      // so that it is known in time.
+      if (i == maximum(tile.steps - EARLY, 0)) tiles.release();
       const int step = tile.first_step + i;
       const int next_page = page_of(source, step + 1, 0);
       const int v_page = separate_page_tables ? page_of(source, step, p_.v_page_table_offset) : page;
@@ -144,11 +150,8 @@ __device__ inline void load_tiles(const AttentionPrefillMapParameters& maps, con
   Loader loader(maps, layout);
   TileReader tiles(layout);
 #pragma unroll 1
-  while (tiles.next()) {
+  while (tiles.next())
     loader.load(tiles);
-    // The next tile is found only now, so that the CTAs end at about the same time.
-    tiles.release();
-  }
 }
 
 // Sets invisible rows of V to zero, in all tiles of the CTA. All lanes of one warp must call it.

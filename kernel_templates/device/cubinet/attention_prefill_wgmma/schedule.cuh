@@ -68,15 +68,86 @@ class Schedule {
   // must ascend.
   __device__ bool find(int index, Tile& tile) {
 #pragma unroll 1
-    while (index - begin_ >= live_ * heads()) {
-      if (first_sequence_ >= p_.batch) return false;
-      begin_ += live_ * heads();
-      if (--level_ >= 0) {
+    while (first_sequence_ < p_.batch) {
+      // Skips the levels before the tile's that have the same sequences.
+      const int tiles = live_ * heads();
+      const int levels = tiles == 0 ? level_ - next_level_ : (index - begin_) / tiles;
+      const int skipped = minimum(levels, level_ - next_level_);
+      begin_ += skipped * tiles;
+      level_ -= skipped;
+      if (skipped != 0) restart_chunks();
+      if (level_ > next_level_) {
+        fill(tile, index);
+        return true;
+      }
+      if (level_ >= 0) {
         begin_level();
       } else {
         next_section();
       }
     }
+    return false;
+  }
+
+ private:
+  static constexpr float kL2Bytes = 32.0f * 1024 * 1024;
+
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+
+  // Returns the tiles of all heads of the section with the same tokens.
+  __device__ int heads() const {
+    const int kv_heads = minimum(section_heads_, p_.heads_kv.divisor - first_head_);
+    return p_.tile_heads.quotient(kv_heads * p_.group.divisor);
+  }
+  __device__ int end_sequence() const { return minimum(first_sequence_ + section_sequences_, p_.batch); }
+
+  // Returns the tiles of a sequence with the same heads.
+  __device__ int tiles_of(int sequence) const {
+    return sequence < end_sequence() ? divide_up(Lengths(p_, sequence).q_len, tile_tokens_) : 0;
+  }
+  // Returns the tiles of the lane's sequence among the 32 sequences of a chunk.
+  __device__ int own_tiles(int chunk) const {
+    return chunk == first_sequence_ ? own_tiles_ : tiles_of(chunk + lane());
+  }
+  // Returns the lanes whose sequences have a tile of the level.
+  __device__ unsigned live_of(int chunk) const { return __ballot_sync(kAllLanes, own_tiles(chunk) > level_); }
+
+  __device__ void restart_chunks() {
+    chunk_ = first_sequence_;
+    chunk_rank_ = 0;
+  }
+  __device__ void begin_level() {
+    live_ = 0;
+    int next = -1;
+#pragma unroll 1
+    for (int chunk = first_sequence_; chunk < end_sequence(); chunk += 32) {
+      live_ += __popc(live_of(chunk));
+      const int tiles = own_tiles(chunk);
+      if (tiles <= level_) next = maximum(next, tiles - 1);
+    }
+    next_level_ = __reduce_max_sync(kAllLanes, next);
+    restart_chunks();
+  }
+  __device__ void begin_section() {
+    own_tiles_ = tiles_of(first_sequence_ + lane());
+    int most = 0;
+#pragma unroll 1
+    for (int chunk = first_sequence_; chunk < end_sequence(); chunk += 32)
+      most = maximum(most, own_tiles(chunk));
+    level_ = maximum(__reduce_max_sync(kAllLanes, most), 1) - 1;
+    begin_level();
+  }
+  __device__ void next_section() {
+    first_head_ += section_heads_;
+    if (first_head_ >= p_.heads_kv.divisor) {
+      first_head_ = 0;
+      first_sequence_ += section_sequences_;
+    }
+    if (first_sequence_ < p_.batch) begin_section();
+  }
+
+  // Fills in a tile of the level.
+  __device__ void fill(Tile& tile, int index) {
     const int rank = (index - begin_) / heads();
     const int head = index - begin_ - rank * heads();
     // The sequence with `rank` live ones before it.
@@ -89,60 +160,10 @@ class Schedule {
     const unsigned before = __popc(live & ((1u << lane()) - 1));
     const unsigned chosen = __ballot_sync(kAllLanes, (live >> lane() & 1) != 0 &&
                                                          before == static_cast<unsigned>(rank - chunk_rank_));
-    fill(tile, chunk_ + __ffs(static_cast<int>(chosen)) - 1,
-         first_head_ * p_.group.divisor + head * p_.tile_heads.divisor);
-    return true;
-  }
-
- private:
-  static constexpr float kL2Bytes = 32.0f * 1024 * 1024;
-
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
-
-  // Returns the tiles of heads of a token of the section.
-  __device__ int heads() const {
-    const int kv_heads = minimum(section_heads_, p_.heads_kv.divisor - first_head_);
-    return p_.tile_heads.quotient(kv_heads * p_.group.divisor);
-  }
-  __device__ int end_sequence() const { return minimum(first_sequence_ + section_sequences_, p_.batch); }
-
-  // Returns the lanes whose sequences have a tile of the level; lane i has sequence `chunk` + i.
-  __device__ unsigned live_of(int chunk) const {
-    const int sequence = chunk + lane();
-    const bool live = sequence < end_sequence() && Lengths(p_, sequence).q_len > level_ * tile_tokens_;
-    return __ballot_sync(kAllLanes, live);
-  }
-
-  __device__ void begin_level() {
-    live_ = 0;
-#pragma unroll 1
-    for (int chunk = first_sequence_; chunk < end_sequence(); chunk += 32)
-      live_ += __popc(live_of(chunk));
-    chunk_ = first_sequence_;
-    chunk_rank_ = 0;
-  }
-  __device__ void begin_section() {
-    int longest = 0;
-#pragma unroll 1
-    for (int i = first_sequence_ + lane(); i < end_sequence(); i += 32)
-      longest = maximum(longest, Lengths(p_, i).q_len);
-    level_ = maximum(divide_up(__reduce_max_sync(kAllLanes, longest), tile_tokens_), 1) - 1;
-    begin_level();
-  }
-  __device__ void next_section() {
-    first_head_ += section_heads_;
-    if (first_head_ >= p_.heads_kv.divisor) {
-      first_head_ = 0;
-      first_sequence_ += section_sequences_;
-    }
-    live_ = 0;
-    if (first_sequence_ < p_.batch) begin_section();
-  }
-
-  __device__ void fill(Tile& tile, int sequence, int head) const {
+    const int sequence = chunk_ + __ffs(static_cast<int>(chosen)) - 1;
     const Lengths of(p_, sequence);
     tile.sequence = sequence;
-    tile.head = head;
+    tile.head = first_head_ * p_.group.divisor + head * p_.tile_heads.divisor;
     tile.q_first = of.q_first;
     tile.q_token = level_ * tile_tokens_;
     tile.q_len = of.q_len;
@@ -162,7 +183,9 @@ class Schedule {
   int section_sequences_;
   int first_sequence_ = 0;
   int first_head_ = 0;  // KV head
+  int own_tiles_ = 0;   // of the lane's sequence in the first chunk of the section
   int level_ = 0;
+  int next_level_ = 0;  // the next one in which more sequences have a tile; -1: none
   int live_ = 0;        // sequences with a tile of the level
   int begin_ = 0;       // index of the level's first tile
   int chunk_ = 0;       // the first of 32 sequences, with `chunk_rank_` live ones before
