@@ -46,17 +46,16 @@ __device__ inline void find_tiles(const AttentionPrefillParameters& p, const Sha
   Schedule schedule(p);
   TileWriter tiles(layout);
   int index = static_cast<int>(blockIdx.x);
-  Tile tile = {};
 #pragma unroll 1
-  while (schedule.find(index, tile)) {
+  while (true) {
+    const Tile tile = schedule.find(index);
     tiles.write(tile);
+    if (tile.sequence < 0) break;
     tiles.wait();
     if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
     index = __shfl_sync(kAllLanes, index, 0);
   }
   if (threadIdx.x % 32 == 0) release_counters(p);
-  tile.sequence = -1;
-  tiles.write(tile);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)

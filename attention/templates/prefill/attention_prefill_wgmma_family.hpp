@@ -8,9 +8,12 @@ namespace attention_prefill_wgmma {
 
 inline constexpr ComputeCapability kDevice{9, 0};
 
-inline std::string gap(const AttentionProblem&, ComputeCapability device) {
-  if (device == kDevice) return "";
-  return "attention_prefill_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
+inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (device != kDevice)
+    return "attention_prefill_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
+  if (problem.head_dim_qk % 64 == 0) return "";
+  return "attention_prefill_wgmma has head dims of whole blocks of 64 elements, and the problem has " +
+         std::to_string(problem.head_dim_qk);
 }
 
 inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
@@ -39,11 +42,12 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   return block;
 }
 
-// The tiles with the fewest bytes per operation whose accumulators fit the registers.
+// The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
-  if (problem.head_dim_qk == 64) return {{192, 128, 2}};
+  const bool caps = problem.soft_cap.has_value();
+  if (problem.head_dim_qk == 64 && !caps && !problem.is_sliding()) return {{192, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
-  if (problem.head_dim_qk == 128 && problem.mask == AttentionMask::dense) return {{128, 176, 2}};
+  if (problem.head_dim_qk == 128 && problem.mask == AttentionMask::dense && !caps) return {{128, 176, 2}};
   return {{128, 128, 2}};
 }
 

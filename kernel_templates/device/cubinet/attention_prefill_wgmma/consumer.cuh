@@ -89,10 +89,10 @@ class Consumer {
     state.softmax.cap(state.scores);
     state.visibility.mask(p_, state.scores, step);
     state.softmax.update_maxima(state.scores);
-    state.softmax.weigh(state.scores, 0);
+    state.softmax.weigh(state.scores, 0, 0, kScoreTiles);
     if (step + 1 < state.end) wait_for_k(1, state);
     wait_for_v(0);
-    state.softmax.weigh(state.scores, 1);
+    state.softmax.weigh(state.scores, 1, 0, kScoreTiles);
     pack(state.weights, state.scores);
   }
 
@@ -122,14 +122,15 @@ class Consumer {
     state.softmax.cap(state.scores);
     state.visibility.mask(p_, state.scores, step);
     state.softmax.update_maxima(state.scores);
-    state.softmax.weigh(state.scores, 0);
+    state.softmax.weigh(state.scores, 0, 0, kScoreTiles * SPLIT / 16);
     keep_in_order(state.scores);
     // This wait keeps the compiler from moving wgmma_wait() before the weights.
     if (step + 1 < state.end) wait_for_k(kOther, state);
     wait_for_v(kStage);
     wgmma_wait<0>(state.output, state.weights);
     release(layout_.v_empty(kOther));
-    state.softmax.weigh(state.scores, 1);
+    state.softmax.weigh(state.scores, 0, kScoreTiles * SPLIT / 16, kScoreTiles);
+    state.softmax.weigh(state.scores, 1, 0, kScoreTiles);
     pack(state.weights, state.scores);
     state.softmax.correct(state.output);
   }

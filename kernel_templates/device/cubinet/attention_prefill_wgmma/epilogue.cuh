@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The output of `attention_prefill_wgmma`: sinks, LSEs, and stores of 16 bytes from registers.
+// The output of `attention_prefill_wgmma`: sinks, LSEs, and stores from registers.
 #include <cubinet/attention_prefill_wgmma/softmax.cuh>
 #include <cubinet/elements.cuh>
 
@@ -52,6 +52,8 @@ class Epilogue {
     lse = highest + log2_approx(total);
   }
 
+  // Stores one of the thread's two rows. Two lanes exchange elements, so that the four lanes of a
+  // row store 32 adjacent bytes.
   template <typename Element>
   __device__ static void store_row(const Output& output, int half, float factor, GlobalAddress target,
                                    bool exists) {
@@ -64,33 +66,20 @@ class Epilogue {
                        make_uint2(__float_as_uint(output[tile].r[2 * half] * factor),
                                   __float_as_uint(output[tile].r[2 * half + 1] * factor)));
     } else {
+      const bool odd = lane % 2 != 0;
+      target += lane % 2 * 16 + lane / 2 * 8;
 #pragma unroll
-      for (int tile = 0; tile < kOutputTiles; tile += 4) {
-        unsigned words[4];
+      for (int tile = 0; tile < kOutputTiles; tile += 2) {
+        unsigned words[2];
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
+        for (int i = 0; i < 2; ++i)
           words[i] = pack2<Element>(output[tile + i].r[2 * half] * factor,
                                     output[tile + i].r[2 * half + 1] * factor);
-        const uint4 chunk = transposed(words);
-        if (exists) store_global_16(target + (tile + lane) * 16, chunk);
+        const unsigned other = __shfl_xor_sync(kAllLanes, odd ? words[0] : words[1], 1);
+        const uint2 pair = odd ? make_uint2(other, words[1]) : make_uint2(words[0], other);
+        if (exists) store_global_8(target + tile * 16, pair);
       }
     }
-  }
-
-  // Transposes 4 x 4 words over four adjacent lanes: lane i gets word i of each lane.
-  __device__ static uint4 transposed(const unsigned (&words)[4]) {
-    const bool odd = (threadIdx.x & 1) != 0;
-    const bool upper = (threadIdx.x & 2) != 0;
-    const unsigned from0 = __shfl_xor_sync(kAllLanes, odd ? words[0] : words[1], 1);
-    const unsigned from1 = __shfl_xor_sync(kAllLanes, odd ? words[2] : words[3], 1);
-    const unsigned lower_even = odd ? from0 : words[0];
-    const unsigned lower_odd = odd ? words[1] : from0;
-    const unsigned upper_even = odd ? from1 : words[2];
-    const unsigned upper_odd = odd ? words[3] : from1;
-    const unsigned even = __shfl_xor_sync(kAllLanes, upper ? lower_even : upper_even, 2);
-    const unsigned odds = __shfl_xor_sync(kAllLanes, upper ? lower_odd : upper_odd, 2);
-    return upper ? make_uint4(even, odds, upper_even, upper_odd)
-                 : make_uint4(lower_even, lower_odd, even, odds);
   }
 
   const AttentionPrefillParameters& p_;

@@ -64,9 +64,9 @@ class Schedule {
     begin_section();
   }
 
-  // Finds the tile with this index in the order. Returns false if there are fewer tiles. Indices
-  // must ascend.
-  __device__ bool find(int index, Tile& tile) {
+  // Returns the tile with this index in the order, or one of a negative sequence if there are fewer
+  // tiles. Indices must ascend.
+  __device__ Tile find(int index) {
 #pragma unroll 1
     while (first_sequence_ < p_.batch) {
       // Skips the levels before the tile's that have the same sequences.
@@ -76,17 +76,16 @@ class Schedule {
       begin_ += skipped * tiles;
       level_ -= skipped;
       if (skipped != 0) restart_chunks();
-      if (level_ > next_level_) {
-        fill(tile, index);
-        return true;
-      }
+      if (level_ > next_level_) return tile_of(index);
       if (level_ >= 0) {
         begin_level();
       } else {
         next_section();
       }
     }
-    return false;
+    Tile none = {};
+    none.sequence = -1;
+    return none;
   }
 
  private:
@@ -146,8 +145,8 @@ class Schedule {
     if (first_sequence_ < p_.batch) begin_section();
   }
 
-  // Fills in a tile of the level.
-  __device__ void fill(Tile& tile, int index) {
+  // Returns a tile of the level.
+  __device__ Tile tile_of(int index) {
     const int rank = (index - begin_) / heads();
     const int head = index - begin_ - rank * heads();
     // The sequence with `rank` live ones before it.
@@ -162,6 +161,7 @@ class Schedule {
                                                          before == static_cast<unsigned>(rank - chunk_rank_));
     const int sequence = chunk_ + __ffs(static_cast<int>(chosen)) - 1;
     const Lengths of(p_, sequence);
+    Tile tile;
     tile.sequence = sequence;
     tile.head = first_head_ * p_.group.divisor + head * p_.tile_heads.divisor;
     tile.q_first = of.q_first;
@@ -175,6 +175,7 @@ class Schedule {
     if constexpr (sliding_window) begin = maximum(position + 1 - p_.window, 0);
     tile.first_step = begin / kStep;
     tile.steps = maximum(divide_up(maximum(end, 0), kStep) - tile.first_step, 0);
+    return tile;
   }
 
   const AttentionPrefillParameters& p_;

@@ -72,8 +72,8 @@ class Visibility {
 #ifndef SLACK
 #define SLACK 0
 #endif
-#ifndef WAITPOS
-#define WAITPOS 1
+#ifndef SPLIT
+#define SPLIT 16
 #endif
 #ifndef SKIPS
 #define SKIPS 0
@@ -83,9 +83,14 @@ class Visibility {
 #endif
 // The running softmax of a thread's two rows.
 class RowSoftmax {
+  static constexpr int kSameScale = 0;
  public:
   __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
-      : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {}
+      : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {
+#ifndef URSCALE
+    scale_log2_[0] = __shfl_sync(kAllLanes, scale_log2_[0], threadIdx.x % 32);
+#endif
+  }
 
   // Updates the maxima with the scores of a step.
   __device__ void update_maxima(const Scores& scores) {
@@ -97,7 +102,7 @@ class RowSoftmax {
       for (int tile = 1; tile < kScoreTiles; ++tile)
         newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
 #if SLACK
-      newest[half] *= scale_log2_[half];
+      newest[half] *= scale_log2_[kSameScale];
       corrections_[half] = 1.0f;
 #endif
     }
@@ -114,7 +119,7 @@ class RowSoftmax {
 #else
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[half]);
+      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[kSameScale]);
       corrections_[half] = exp2_approx(maxima[half] - offset_of(newest[half]));
       maxima[half] = newest[half];
       sums_[half] *= corrections_[half];
@@ -123,13 +128,13 @@ class RowSoftmax {
   }
 
   // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its sum.
-  __device__ void weigh(Scores& scores, int half) {
+  __device__ void weigh(Scores& scores, int half, int first_tile, int end_tile) {
     const float offset = offset_of(maxima[half]);
 #pragma unroll
-    for (int tile = 0; tile < kScoreTiles; ++tile) {
+    for (int tile = first_tile; tile < end_tile; ++tile) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        const float logit = scores[tile].r[i] * scale_log2_[half] - offset;
+        const float logit = scores[tile].r[i] * scale_log2_[kSameScale] - offset;
         const bool polynomial = (tile * 2 + i % 2) % 8 < EMU;
         scores[tile].r[i] = polynomial ? exp2_polynomial(logit) : exp2_approx(logit);
         sums_[half] += scores[tile].r[i];
@@ -140,13 +145,7 @@ class RowSoftmax {
   // Returns `number`. It depends on all weights, because the compiler does not know that their sums
   // are not negative.
   __device__ unsigned after_weights(unsigned number) const {
-#if WAITPOS == 0
-    return corrections_[0] + corrections_[1] < 0.0f ? ~number : number;
-#elif WAITPOS == 1
     return sums_[0] + corrections_[1] < 0.0f ? ~number : number;
-#else
-    return sums_[0] + sums_[1] < 0.0f ? ~number : number;
-#endif
   }
 
   __device__ void cap(Scores& scores) const { cap_.apply(scores); }
