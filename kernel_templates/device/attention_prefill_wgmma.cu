@@ -3,27 +3,22 @@
 {
   "name": "attention_prefill_wgmma",
   "interface": 1,
-  "summary": "Prefill attention over a paged or contiguous KV cache on Hopper: TMA, products by wgmma, persistent blocks",
-  "base": "attention_prefill.base.json",
-  "minimum_target": "sm_90a",
-  "parameters": [
+  "summary": "Prefill attention over a paged or contiguous KV cache on Hopper: TMA, products by wgmma,
+persistent blocks", "base": "attention_prefill.base.json", "minimum_target": "sm_90a", "parameters": [
     {"name": "tile_size_q", "type": "int", "values": [128, 192], "default": 128,
      "summary": "rows of the Q tile; a warpgroup has 64 of them"},
-    {"name": "tile_size_kv", "type": "int", "values": [64, 80, 112, 128, 144, 160, 176, 192], "default": 128,
+    {"name": "tile_size_kv", "type": "int", "values": [80, 128, 176], "default": 128,
      "summary": "KV tokens of one step"},
-    {"name": "stages", "type": "int", "values": [2, 4], "default": 2,
-     "summary": "stages of K and of V in shared memory"},
-    {"name": "ping_pong", "type": "bool", "default": true,
-     "summary": "the warpgroups take turns: one multiplies while the others compute the softmax"}
+    {"name": "stages", "type": "int", "values": [2], "default": 2,
+     "summary": "stages of K and of V in shared memory"}
   ],
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 96 + 40 * stages",
-     "parameter_bytes": 768,
-     "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
-     "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
-     "grid": "min(tiles of the bounds, SMs)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk +
+head_dim_v) * 2 + 96 + 40 * stages", "parameter_bytes": 768, "argument":
+"cubinet::kernel_templates::AttentionPrefillMapParameters", "argument_header":
+"cubinet/kernel_templates/attention_prefill_parameters.h", "grid": "min(tiles of the bounds, SMs)",
      "programmatic_launch": true}
   ]
 }
@@ -38,6 +33,7 @@
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
 #include <cubinet/attention_prefill_wgmma/loader.cuh>
 #include <cubinet/pdl.cuh>
+#include <cubinet/warp_roles.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 

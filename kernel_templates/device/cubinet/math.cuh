@@ -20,17 +20,6 @@ __device__ inline float exp2_approx(float x) {
   return y;
 }
 
-// Returns 2^x for x <= 0 with a relative error of 7.5e-5, without the unit of exp2_approx. Numbers
-// below -126 count as -126.
-__device__ inline float exp2_polynomial(float x) {
-  constexpr float kRounding = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  x = fmaxf(x, -126.0f);
-  const float rounded = x + kRounding;
-  const float rest = x - (rounded - kRounding);  // from -1/2 to 1/2
-  const float power = fmaf(fmaf(fmaf(0.05517167f, rest, 0.24261113f), rest, 0.69326097f), rest, 0.99992806f);
-  return __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(power));
-}
-
 __device__ inline float log2_approx(float x) {
   float y;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -45,16 +45,6 @@ __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   }
 }
 
-// Returns whether the phase with this parity has ended.
-__device__ inline bool mbarrier_has_ended(SharedAddress barrier, unsigned parity) {
-  unsigned ended;
-  asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-               : "=r"(ended)
-               : "r"(barrier), "r"(parity)
-               : "memory");
-  return ended != 0;
-}
-
 // Orders ordinary accesses to shared memory, including cp.async, before accesses by wgmma and bulk
 // copies. Either the writer calls it before it arrives, or the reader calls it after its wait.
 __device__ inline void fence_async_proxy() {

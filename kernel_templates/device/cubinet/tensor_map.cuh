@@ -93,14 +93,6 @@ __device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress tar
 // mbarrier at `barrier` counts the bytes. Elements outside the tensor become zeros.
 __device__ inline void copy_box(SharedAddress target, const void* map, int x0, int x1, int x2, int x3,
                                 SharedAddress barrier) {
-#ifdef HINT
-  asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint "
-      "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(target),
-      "l"(map), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(barrier), "l"(0x14F0000000000000ull)
-      : "memory");
-  return;
-#endif
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(target),

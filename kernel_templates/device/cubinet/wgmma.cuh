@@ -133,12 +133,10 @@ struct Wgmma;
 #define CUBINET_D8(i) CUBINET_D4(i), CUBINET_D4(i + 4)
 #define CUBINET_D10(i) CUBINET_D8(i), CUBINET_D2(i + 8)
 #define CUBINET_D12(i) CUBINET_D8(i), CUBINET_D4(i + 8)
-#define CUBINET_D14(i) CUBINET_D12(i), CUBINET_D2(i + 12)
 #define CUBINET_D16(i) CUBINET_D8(i), CUBINET_D8(i + 8)
 #define CUBINET_D18(i) CUBINET_D16(i), CUBINET_D2(i + 16)
 #define CUBINET_D20(i) CUBINET_D16(i), CUBINET_D4(i + 16)
 #define CUBINET_D22(i) CUBINET_D20(i), CUBINET_D2(i + 20)
-#define CUBINET_D24(i) CUBINET_D16(i), CUBINET_D8(i + 16)
 #define CUBINET_D32(i) CUBINET_D16(i), CUBINET_D16(i + 16)
 #define CUBINET_R1 "%0,%1,%2,%3"
 #define CUBINET_R2 CUBINET_R1 ",%4,%5,%6,%7"
@@ -147,7 +145,6 @@ struct Wgmma;
 #define CUBINET_R8 CUBINET_R4 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
 #define CUBINET_R10 CUBINET_R8 ",%32,%33,%34,%35,%36,%37,%38,%39"
 #define CUBINET_R12 CUBINET_R8 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
-#define CUBINET_R14 CUBINET_R12 ",%48,%49,%50,%51,%52,%53,%54,%55"
 #define CUBINET_R16                                                  \
   CUBINET_R8                                                         \
   ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
@@ -155,7 +152,6 @@ struct Wgmma;
 #define CUBINET_R18 CUBINET_R16 ",%64,%65,%66,%67,%68,%69,%70,%71"
 #define CUBINET_R20 CUBINET_R18 ",%72,%73,%74,%75,%76,%77,%78,%79"
 #define CUBINET_R22 CUBINET_R20 ",%80,%81,%82,%83,%84,%85,%86,%87"
-#define CUBINET_R24 CUBINET_R22 ",%88,%89,%90,%91,%92,%93,%94,%95"
 #define CUBINET_R32                                                              \
   CUBINET_R16                                                                    \
   ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
@@ -170,12 +166,8 @@ CUBINET_WGMMA(48, 6, 24, 25, 26, 27, 28, 29, 30)
 CUBINET_WGMMA(64, 8, 32, 33, 34, 35, 36, 37, 38)
 CUBINET_WGMMA(80, 10, 40, 41, 42, 43, 44, 45, 46)
 CUBINET_WGMMA(96, 12, 48, 49, 50, 51, 52, 53, 54)
-CUBINET_WGMMA(112, 14, 56, 57, 58, 59, 60, 61, 62)
 CUBINET_WGMMA(128, 16, 64, 65, 66, 67, 68, 69, 70)
-CUBINET_WGMMA(144, 18, 72, 73, 74, 75, 76, 77, 78)
-CUBINET_WGMMA(160, 20, 80, 81, 82, 83, 84, 85, 86)
 CUBINET_WGMMA(176, 22, 88, 89, 90, 91, 92, 93, 94)
-CUBINET_WGMMA(192, 24, 96, 97, 98, 99, 100, 101, 102)
 CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 
 #undef CUBINET_WGMMA
@@ -187,12 +179,10 @@ CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 #undef CUBINET_D8
 #undef CUBINET_D10
 #undef CUBINET_D12
-#undef CUBINET_D14
 #undef CUBINET_D16
 #undef CUBINET_D18
 #undef CUBINET_D20
 #undef CUBINET_D22
-#undef CUBINET_D24
 #undef CUBINET_D32
 #undef CUBINET_R1
 #undef CUBINET_R2
@@ -201,12 +191,10 @@ CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 #undef CUBINET_R8
 #undef CUBINET_R10
 #undef CUBINET_R12
-#undef CUBINET_R14
 #undef CUBINET_R16
 #undef CUBINET_R18
 #undef CUBINET_R20
 #undef CUBINET_R22
-#undef CUBINET_R24
 #undef CUBINET_R32
 
 }  // namespace cubinet

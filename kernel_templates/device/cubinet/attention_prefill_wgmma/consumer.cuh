@@ -3,25 +3,16 @@
 // The consumer warpgroups of `attention_prefill_wgmma`, which multiply.
 #include <cubinet/attention_prefill_wgmma/epilogue.cuh>
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
-#include <cubinet/warp_roles.cuh>
 
-#ifndef PASS
-#define PASS 0
-#endif
-#ifndef FENCE2
-#define FENCE2 0
-#endif
 namespace cubinet::attention_prefill_wgmma {
 
-// One consumer warpgroup, which has 64 rows of each tile. It computes the scores of a step while
-// the product of the previous weights and V is in flight. The warpgroups take turns: one issues its
-// products while the others compute the softmax.
+// One consumer warpgroup, which has 64 rows of each tile. The products of a step's Q and K, and of
+// the previous weights and V, are started together. The softmax of the step starts when the first
+// one is complete.
 class Consumer {
  public:
   __device__ Consumer(const AttentionPrefillParameters& p, const SharedLayout& layout, int index)
-      : p_(p), layout_(layout), index_(index) {
-    if (kTakesTurns && index == kConsumers - 1) pass_turn();
-  }
+      : p_(p), layout_(layout), index_(index) {}
 
   // Computes all tiles of the CTA.
   __device__ void run() {
@@ -34,8 +25,6 @@ class Consumer {
   }
 
  private:
-  static constexpr bool kTakesTurns = ping_pong;
-
   // The state of a tile.
   struct State {
     __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
@@ -46,7 +35,7 @@ class Consumer {
     Output output = {};
     Scores scores;
     Weights weights;
-    int end;               // the step after the last one
+    int end;  // the step after the last one
   };
 
   __device__ void compute(const TileReader& tiles) {
@@ -56,7 +45,8 @@ class Consumer {
     Epilogue(p_, tiles.tile()).store(state.softmax, state.output);
   }
 
-  // The steps use the stages 0 and 1 in turn.
+  // The steps use the stages 0 and 1 in turn. Stages are constants so that the descriptors of the
+  // operands are in registers of the warp.
   __device__ void compute_steps(State& state, int step) {
     compute_first(state, step);
     int last_stage = 0;
@@ -89,10 +79,10 @@ class Consumer {
     state.softmax.cap(state.scores);
     state.visibility.mask(p_, state.scores, step);
     state.softmax.update_maxima(state.scores);
-    state.softmax.weigh(state.scores, 0, 0, kScoreTiles);
+    state.softmax.weigh(state.scores, 0);
     if (step + 1 < state.end) wait_for_k(1, state);
     wait_for_v(0);
-    state.softmax.weigh(state.scores, 1, 0, kScoreTiles);
+    state.softmax.weigh(state.scores, 1);
     pack(state.weights, state.scores);
   }
 
@@ -101,36 +91,22 @@ class Consumer {
   template <int kStage>
   __device__ void compute_next(State& state, int step) {
     constexpr int kOther = 1 - kStage;
-    if (kTakesTurns) wait_for_turn();
     wgmma_begin(state.scores, state.output, state.weights);
     multiply_qk(state.scores, kStage);
-#if PASS == 2
-    if (kTakesTurns) pass_turn();
-#endif
-#if FENCE2
-    wgmma_resume();
-#endif
     multiply_pv(state.output, state.weights, kOther);
-#if PASS == 0
-    if (kTakesTurns) pass_turn();
-#endif
     wgmma_wait<1>(state.scores);
-#if PASS == 1
-    if (kTakesTurns) pass_turn();
-#endif
     release(layout_.k_empty(kStage));
     state.softmax.cap(state.scores);
     state.visibility.mask(p_, state.scores, step);
     state.softmax.update_maxima(state.scores);
-    state.softmax.weigh(state.scores, 0, 0, kScoreTiles * SPLIT / 16);
+    state.softmax.weigh(state.scores, 0);
     keep_in_order(state.scores);
-    // This wait keeps the compiler from moving wgmma_wait() before the weights.
+    // The branches of this wait keep the compiler from moving wgmma_wait() before these weights.
     if (step + 1 < state.end) wait_for_k(kOther, state);
     wait_for_v(kStage);
     wgmma_wait<0>(state.output, state.weights);
     release(layout_.v_empty(kOther));
-    state.softmax.weigh(state.scores, 0, kScoreTiles * SPLIT / 16, kScoreTiles);
-    state.softmax.weigh(state.scores, 1, 0, kScoreTiles);
+    state.softmax.weigh(state.scores, 1);
     pack(state.weights, state.scores);
     state.softmax.correct(state.output);
   }
@@ -172,11 +148,6 @@ class Consumer {
   // Each warp releases a stage.
   __device__ static void release(SharedAddress empty) {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
-  }
-  // Barrier 1 + i begins the turn of warpgroup i.
-  __device__ void wait_for_turn() const { synchronize_warps<2 * kWarpgroup>(1 + index_); }
-  __device__ void pass_turn() const {
-    arrive_at_barrier(1 + (index_ + 1 == kConsumers ? 0 : index_ + 1), 2 * kWarpgroup);
   }
 
   const AttentionPrefillParameters& p_;

@@ -5,9 +5,6 @@
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/tensor_map.cuh>
 
-#ifndef EARLY
-#define EARLY 2
-#endif
 namespace cubinet::attention_prefill_wgmma {
 
 // The rows of a step of V that must be zero: a weight of zero times NaN would be NaN.
@@ -38,7 +35,7 @@ class Loader {
     const Tile tile = tiles.tile();
     const Source source(p_, tile);
     int page = page_of(source, tile.first_step, 0);
-    int next_page = page_of(source, tile.first_step + 1, 0);
+    int next_page = kLooksFarAhead ? page_of(source, tile.first_step + 1, 0) : 0;
     if (tile.steps == 0) return tiles.release();
     load_k(source, tile.first_step, 0, page);
     load_q(tiles.tile());
@@ -46,19 +43,27 @@ class Loader {
     for (int i = 0; i < tile.steps; ++i) {
       // The next tile is found this late so that the CTAs end at about the same time, and this early
       // so that it is known in time.
-      if (i == maximum(tile.steps - EARLY, 0)) tiles.release();
+      if (i == maximum(tile.steps - 2, 0)) tiles.release();
       const int step = tile.first_step + i;
-      // Pages are looked up two steps ahead, because a look-up takes about 700 cycles.
-      const int page_after = page_of(source, step + 2, 0);
+      int page_after = 0;
+      if constexpr (kLooksFarAhead) {
+        page_after = page_of(source, step + 2, 0);
+      } else {
+        next_page = page_of(source, step + 1, 0);
+      }
       const int v_page = separate_page_tables ? page_of(source, step, p_.v_page_table_offset) : page;
       if (i + 1 < tile.steps) load_k(source, step + 1, (i + 1) % stages, next_page);
       load_v(tile, source, step, i % stages, v_page);
       page = next_page;
-      next_page = page_after;
+      if constexpr (kLooksFarAhead) next_page = page_after;
     }
   }
 
  private:
+  // If true, pages are looked up two steps ahead, not one, because a look-up takes about 700 cycles.
+  // The producer of three consumers lacks the registers.
+  static constexpr bool kLooksFarAhead = kConsumers < 3;
+
   // The location of the KV of a tile.
   struct Source {
     int head;
@@ -78,10 +83,14 @@ class Loader {
     }
   };
 
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  __device__ static int lane() {
+    return static_cast<int>(threadIdx.x) % 32;
+  }
 
   // Returns the first token of the lane's piece of a step.
-  __device__ int own_token(int step) const { return step * kStep + (kPaged ? piece_ * p_.box_tokens : 0); }
+  __device__ int own_token(int step) const {
+    return step * kStep + (kPaged ? piece_ * p_.box_tokens : 0);
+  }
 
   // Returns the page of the lane's piece of a step. Pieces after the last token get a page that
   // does not exist, which is read as zeros.
@@ -102,8 +111,7 @@ class Loader {
 #pragma unroll 1
     for (int block = block_; block < kBlocks; block += 32 / pieces_) {
       if (block_ < 32 / pieces_)
-        copy_box(target + block * kKvBlockBytes, map, block * kBlockElements, row, source.head, page,
-                      full);
+        copy_box(target + block * kKvBlockBytes, map, block * kBlockElements, row, source.head, page, full);
     }
   }
 
@@ -136,7 +144,7 @@ class Loader {
     const bool ragged = p_.q_offsets != 0;
     if (lane() < kBlocksQk)
       copy_box(layout_.q() + lane() * kQBlockBytes, &maps_.q, lane() * kBlockElements, tile.head,
-                    tile.q_token + (ragged ? tile.q_first : 0), ragged ? 0 : tile.sequence, full);
+               tile.q_token + (ragged ? tile.q_first : 0), ragged ? 0 : tile.sequence, full);
   }
 
   const AttentionPrefillMapParameters& maps_;

@@ -21,11 +21,8 @@ constexpr int kWarpgroupRows = 64;
 constexpr int kConsumers = tile_size_q / kWarpgroupRows;
 constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
 // The registers of a thread. A CTA has no more registers than it starts with.
-#ifndef PREG
-#define PREG 40
-#endif
-constexpr int kProducerRegisters = kConsumers == 3 ? 32 : PREG;
-constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : (504 - PREG) / 2;
+constexpr int kProducerRegisters = kConsumers == 3 ? 32 : 40;
+constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
 
 constexpr int kStep = tile_size_kv;  // KV tokens of one step
 
@@ -48,6 +45,7 @@ constexpr int kTileBytes = 32;
 constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
 constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 4) * 8;
 
+static_assert(stages == 2, "the consumers' loop has a step for each stage");
 static_assert(kStep % 16 == 0, "a step consists of whole products");
 static_assert(attention_prefill_wgmma_threads == kThreads, "the host's formula of the CTA size differs");
 static_assert(attention_prefill_wgmma_shared_bytes == kSharedBytes,

@@ -69,28 +69,11 @@ class Visibility {
   int end_of_all_;
 };
 
-#ifndef SLACK
-#define SLACK 0
-#endif
-#ifndef SPLIT
-#define SPLIT 16
-#endif
-#ifndef SKIPS
-#define SKIPS 0
-#endif
-#ifndef EMU
-#define EMU 0
-#endif
 // The running softmax of a thread's two rows.
 class RowSoftmax {
-  static constexpr int kSameScale = 0;
  public:
   __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
-      : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {
-#ifndef URSCALE
-    scale_log2_[0] = __shfl_sync(kAllLanes, scale_log2_[0], threadIdx.x % 32);
-#endif
-  }
+      : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {}
 
   // Updates the maxima with the scores of a step.
   __device__ void update_maxima(const Scores& scores) {
@@ -101,60 +84,43 @@ class RowSoftmax {
 #pragma unroll
       for (int tile = 1; tile < kScoreTiles; ++tile)
         newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-#if SLACK
-      newest[half] *= scale_log2_[kSameScale];
-      corrections_[half] = 1.0f;
-#endif
     }
-#if SLACK
-    if (!__any_sync(kAllLanes, newest[0] > maxima[0] + SLACK || newest[1] > maxima[1] + SLACK)) return;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      newest[half] = lanes_max<4>(newest[half]);
-      if (!(newest[half] > maxima[half] + SLACK)) continue;
-      corrections_[half] = exp2_approx(maxima[half] - newest[half]);
-      maxima[half] = newest[half];
-      sums_[half] *= corrections_[half];
-    }
-#else
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[kSameScale]);
+      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[0]);
       corrections_[half] = exp2_approx(maxima[half] - offset_of(newest[half]));
       maxima[half] = newest[half];
       sums_[half] *= corrections_[half];
     }
-#endif
   }
 
   // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its sum.
-  __device__ void weigh(Scores& scores, int half, int first_tile, int end_tile) {
+  __device__ void weigh(Scores& scores, int half) {
     const float offset = offset_of(maxima[half]);
 #pragma unroll
-    for (int tile = first_tile; tile < end_tile; ++tile) {
+    for (int tile = 0; tile < kScoreTiles; ++tile) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        const float logit = scores[tile].r[i] * scale_log2_[kSameScale] - offset;
-        const bool polynomial = (tile * 2 + i % 2) % 8 < EMU;
-        scores[tile].r[i] = polynomial ? exp2_polynomial(logit) : exp2_approx(logit);
+        scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[0] - offset);
         sums_[half] += scores[tile].r[i];
       }
     }
   }
 
-  // Returns `number`. It depends on all weights, because the compiler does not know that their sums
-  // are not negative.
+  // Returns `number`. The compiler computes it after the weights of the first row, because it does
+  // not know that their sum is not negative.
   __device__ unsigned after_weights(unsigned number) const {
     return sums_[0] + corrections_[1] < 0.0f ? ~number : number;
   }
 
-  __device__ void cap(Scores& scores) const { cap_.apply(scores); }
+  __device__ void cap(Scores& scores) const {
+    cap_.apply(scores);
+  }
 
-  // Corrects the output of the steps before the newest.
+  // Corrects the output of the steps before the newest. After a few steps, most maxima are stable
+  // and no correction is needed.
   __device__ void correct(Output& output) const {
-#if SKIPS
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
-#endif
 #pragma unroll
     for (int tile = 0; tile < kOutputTiles; ++tile) {
 #pragma unroll
@@ -164,7 +130,9 @@ class RowSoftmax {
   }
 
   // Returns the sum of a row's weights.
-  __device__ float sum(int half) const { return lanes_sum<4>(sums_[half]); }
+  __device__ float sum(int half) const {
+    return lanes_sum<4>(sums_[half]);
+  }
 
   // The largest base-2 logits.
   float maxima[2] = {negative_infinity(), negative_infinity()};
@@ -180,7 +148,7 @@ class RowSoftmax {
     return maximum == negative_infinity() ? 0.0f : maximum;
   }
 
-  float scale_log2_[2];
+  float scale_log2_[2];  // of each row; they are equal
   attention::SoftCap<soft_cap> cap_;
   float corrections_[2];
   float sums_[2] = {};
