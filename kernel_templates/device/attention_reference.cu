@@ -81,8 +81,7 @@ struct KvRows {
 
   __device__ KvRows(const AttentionPrefillParameters& p, const Sequence& sequence, GlobalAddress tensor,
                     long long outer_stride, long long token_stride, long long head_offset, bool is_v)
-      : table(p.page_table +
-              4 * (sequence.index * p.page_table_stride + (is_v ? p.v_page_table_offset : 0))),
+      : table(p.page_table + 4 * (sequence.index * p.page_table_stride + (is_v ? p.v_page_table_offset : 0))),
         outer(outer_stride),
         token(token_stride) {
     long long first = head_offset;
@@ -103,32 +102,34 @@ struct KvRows {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    attention_reference(const __grid_constant__ AttentionReferenceParameters reference) {
+    attention_reference(const __grid_constant__ AttentionReferenceParameters p) {
   __shared__ double q_part[kRows][kStride];
   __shared__ double kv_part[kTokens][kStride];
   __shared__ double weights[kRows][kTokens + 1];
-  const AttentionPrefillParameters& p = reference.tensors;
+  const AttentionPrefillParameters& tensors = p.tensors;
   const int head = static_cast<int>(blockIdx.y);
-  const int head_kv = p.group.quotient(head);
-  const Sequence sequence(p, static_cast<int>(blockIdx.z));
+  const int head_kv = tensors.group.quotient(head);
+  const Sequence sequence(tensors, static_cast<int>(blockIdx.z));
   const int first_row = static_cast<int>(blockIdx.x) * kRows;
   if (first_row >= sequence.q_len) return;
   const int row = static_cast<int>(threadIdx.x) / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const auto end_of = [&](int token) {
     const int own = maximum(sequence.length - sequence.q_len + token + 1, 0);
-    return reference.causal != 0 ? own : sequence.length;
+    return p.causal != 0 ? own : sequence.length;
   };
-  const auto begin_of = [&](int token) { return maximum(end_of(token) - reference.window, 0); };
+  const auto begin_of = [&](int token) { return maximum(end_of(token) - p.window, 0); };
   const int last_row = minimum(first_row + kRows, sequence.q_len) - 1;
   const int token = minimum(first_row + row, last_row);
   const int begin = begin_of(token);
   const int end = end_of(token);
-  const GlobalAddress q =
-      p.q + sizeof(dtype) * (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) +
-                             head * p.q_head_stride);
-  const KvRows k(p, sequence, p.k, p.k_outer_stride, p.k_token_stride, head_kv * p.k_head_stride, false);
-  const KvRows v(p, sequence, p.v, p.v_outer_stride, p.v_token_stride, head_kv * p.v_head_stride, true);
+  const GlobalAddress q = tensors.q + sizeof(dtype) * (sequence.first_element(tensors, tensors.q_batch_stride,
+                                                                              tensors.q_token_stride) +
+                                                       head * tensors.q_head_stride);
+  const KvRows k(tensors, sequence, tensors.k, tensors.k_outer_stride, tensors.k_token_stride,
+                 head_kv * tensors.k_head_stride, false);
+  const KvRows v(tensors, sequence, tensors.v, tensors.v_outer_stride, tensors.v_token_stride,
+                 head_kv * tensors.v_head_stride, true);
 
   double output[head_dim_v / kLanes] = {};
   double highest = -__longlong_as_double(0x7ff0000000000000ll);
@@ -142,11 +143,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
         const int of = minimum(first_row + i / kColumns, last_row);
         q_part[i / kColumns][i % kColumns] =
-            element(q + sizeof(dtype) * (of * p.q_token_stride + column + i % kColumns));
+            element(q + sizeof(dtype) * (of * tensors.q_token_stride + column + i % kColumns));
       }
       for (int i = threadIdx.x; i < tokens * kColumns; i += kThreads)
         kv_part[i / kColumns][i % kColumns] =
-            element(k.row(p, first + i / kColumns) + sizeof(dtype) * (column + i % kColumns));
+            element(k.row(tensors, first + i / kColumns) + sizeof(dtype) * (column + i % kColumns));
       __syncthreads();
 #pragma unroll 4
       for (int i = 0; i < kColumns; ++i) {
@@ -157,8 +158,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     double newest = highest;
     for (int j = 0; j < kTokens / kLanes; ++j) {
       const int position = first + lane + j * kLanes;
-      double logit = logits[j] * reference.softmax_scale;
-      if (reference.soft_cap != 0) logit = reference.soft_cap * tanh(logit / reference.soft_cap);
+      double logit = logits[j] * p.softmax_scale;
+      if (p.soft_cap != 0) logit = p.soft_cap * tanh(logit / p.soft_cap);
       const bool seen = position >= begin && position < end;
       logits[j] = seen ? logit : -__longlong_as_double(0x7ff0000000000000ll);
       newest = fmax(newest, logits[j]);
@@ -181,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       __syncthreads();
       for (int i = threadIdx.x; i < tokens * kColumns; i += kThreads)
         kv_part[i / kColumns][i % kColumns] =
-            element(v.row(p, first + i / kColumns) + sizeof(dtype) * (column + i % kColumns));
+            element(v.row(tensors, first + i / kColumns) + sizeof(dtype) * (column + i % kColumns));
       __syncthreads();
       for (int t = 0; t < tokens; ++t) {
         // V of a token that the row does not see may be anything.
@@ -195,8 +196,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 
   if (first_row + row > last_row) return;
-  if (p.sinks != 0) {
-    const double sink = load_global_float(p.sinks + 4 * head);
+  if (tensors.sinks != 0) {
+    const double sink = load_global_float(tensors.sinks + 4 * head);
     const double newest = fmax(highest, sink);
     const double correction = sum > 0 ? exp(highest - newest) : 0.0;
     sum = sum * correction + exp(sink - newest);
@@ -204,14 +205,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       output[i] *= correction;
     highest = newest;
   }
-  const long long target = (static_cast<long long>(sequence.q_first) + token) * p.heads_q.divisor + head;
-  const double factor = sum > 0 ? reference.output_scale / sum : 0.0;
+  const long long target =
+      (static_cast<long long>(sequence.q_first) + token) * tensors.heads_q.divisor + head;
+  const double factor = sum > 0 ? p.output_scale / sum : 0.0;
   for (int i = 0; i < head_dim_v / kLanes; ++i)
-    asm volatile("st.global.f64 [%0], %1;" ::"l"(p.o + 8 * (target * head_dim_v + lane + i * kLanes)),
+    asm volatile("st.global.f64 [%0], %1;" ::"l"(tensors.o + 8 * (target * head_dim_v + lane + i * kLanes)),
                  "d"(output[i] * factor)
                  : "memory");
   if (lane == 0)
-    asm volatile("st.global.f64 [%0], %1;" ::"l"(p.lse + 8 * target),
+    asm volatile("st.global.f64 [%0], %1;" ::"l"(tensors.lse + 8 * target),
                  "d"(sum > 0 ? highest + log(sum) : -__longlong_as_double(0x7ff0000000000000ll))
                  : "memory");
 }

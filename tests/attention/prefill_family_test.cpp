@@ -98,6 +98,8 @@ TEST_CASE("tiles hold the heads of a group if they are packed, else those of one
   CHECK(prefill_tiles(problem, {64, 64, 2}, block) == 3 * 8 * 7);  // 400 rows of each KV head
   block.tile_heads = 1;
   CHECK(prefill_tiles(problem, {64, 64, 2}, block) == 3 * 32 * 2);
+  block.column_parts = 2;
+  CHECK(prefill_tiles(problem, {64, 64, 2}, block) == 3 * 32 * 2 * 2);
 }
 
 }  // namespace

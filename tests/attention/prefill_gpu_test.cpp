@@ -53,8 +53,14 @@ void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem) {
 TEST_CASE("Prefill attention agrees with float64 for every head dim, layout and tile") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  for (const auto& [qk, v] :
-       {std::pair{64U, 64U}, {72U, 72U}, {80U, 80U}, {96U, 96U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
+  for (const auto& [qk, v] : {std::pair{64U, 64U},
+                              {72U, 72U},
+                              {80U, 80U},
+                              {96U, 96U},
+                              {128U, 128U},
+                              {192U, 128U},
+                              {256U, 256U},
+                              {512U, 512U}}) {
     for (const QkvLayout layout : {QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv}) {
       AttentionProblem problem = prompts(qk, 130);
       problem.head_dim_v = v;

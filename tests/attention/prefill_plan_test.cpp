@@ -36,6 +36,16 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("head dim 512 is computed in two parts of V, where the shared memory holds a step of it") {
+  AttentionProblem problem = prefill::prompts(2, 1000, 64);
+  problem.head_dim_qk = problem.head_dim_v = 512;
+  const PrefillPlan made = prefill::plan(problem);
+  CHECK(made.blocks == 2 * 8 * 4 * 2);
+  CHECK(made.block.shared_bytes == 64 * 512 * 2 + 64 * (512 + 256) * 2 + 48);
+  CHECK(prefill::template_of(kAttentionPrefill)->resolve(made.spec));
+  CHECK_FALSE(plan_prefill(prefill::request(problem, prefill::kGeForce), kAttentionPrefill));
+}
+
 TEST_CASE("the grid of prefill has a block for each tile, but no more than the device holds") {
   const PrefillPlan few = prefill::plan(prefill::prompts(1, 64, 16));  // 64 rows of each KV head
   CHECK(few.blocks == 8);

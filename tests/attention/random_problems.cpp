@@ -104,7 +104,7 @@ AttentionProblem random_prefill_kind(Dice& dice) {
   kind.prefill = true;
   kind.data_type_q = kind.data_type_k = kind.data_type_v = dice.pick({DataType::bf16, DataType::fp16});
   kind.data_type_o = dice.pick({kind.data_type_q, kind.data_type_q, DataType::fp32});
-  kind.head_dim_qk = dice.pick({64U, 72U, 80U, 96U, 128U, 128U, 192U, 256U});
+  kind.head_dim_qk = dice.pick({64U, 72U, 80U, 96U, 128U, 128U, 192U, 256U, 512U});
   kind.head_dim_v = kind.head_dim_qk == 192 ? 128 : kind.head_dim_qk;
   kind.layout = dice.pick(
       {QkvLayout::paged_kv, QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv});

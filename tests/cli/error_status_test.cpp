@@ -30,7 +30,7 @@ const Row kNoAnswer[] = {
     {1, "explain none --device 9.0"},
     {1, "bundle extract home.bundle none"},
     {2, "key none"},
-    {1, "select attention --batch 1 --kv-len 64 --heads-q 8 --device 9.0 --page-size 0"},
+    {1, "select attention --batch 1 --kv-len 64 --heads-q 8 --device 9.0 --page-size 0 --mask custom"},
 };
 
 // Names of templates, tools, verbs and files that do not exist.

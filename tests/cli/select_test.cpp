@@ -256,7 +256,8 @@ TEST_CASE("without a table our templates serve what they can, and say what they 
   CHECK(document["key"].get<std::string>().size() == 16);
   CHECK(select(problem + " --sinks").json()["backend"] == "templates");
   CHECK(select(problem + " --q-len 4 --mask custom").json()["backend"] == "templates");
-  const ToolResult contiguous = select(problem + " --page-size 0");
+  CHECK(select(problem + " --page-size 0").json()["function"] == "attention_prefill");
+  const ToolResult contiguous = select(problem + " --page-size 0 --mask custom");
   CHECK(contiguous.status == 1);
   CHECK(contiguous.json()["declines"].size() == 2);
   CHECK(contains(contiguous.json()["fixes"].dump(), "cubinet import-artifacts"));
@@ -295,7 +296,7 @@ TEST_CASE("wrong usage of select ends with 2") {
   CHECK(select(good).status == 0);
   for (const char* more :
        {"--assume-all-kernels --table x.h", "--dtype-q bf17", "--mask none", "--op train", "--batch 0",
-        "--heads-kv 5", "--page-size 48", "--q-len 5000", "--prefer specific", "--pin sm_101a", "--window 0",
+        "--heads-kv 5", "--page-size 12", "--q-len 5000", "--prefer specific", "--pin sm_101a", "--window 0",
         "--head-dim-v 129", "--op mla-decode --head-dim-qk 128"}) {
     CAPTURE(more);
     CHECK(select(good + more).status == 2);

@@ -295,14 +295,14 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
 TEST_CASE("no shape of prefill attention has registers to spill, on old and new targets") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const int head_dim : {64, 72, 96, 128, 192, 256}) {
+    for (const int head_dim : {64, 72, 96, 128, 192, 256, 512}) {
       for (const int rows : {64, 128}) {
         for (const bool all_options : {false, true}) {
           CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
           request.spec.set("head_dim_qk", head_dim)
               .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
               .set("tile_size_q", rows)
-              .set("stages", head_dim == 256 ? 1 : 2)
+              .set("stages", head_dim >= 256 ? 1 : 2)
               .set("dtype", rows == 64 ? "bf16" : "fp16")
               .set("dtype_o", all_options ? "fp32" : "bf16")
               .set("kv_layout", all_options ? "paged" : "contiguous")
@@ -310,10 +310,15 @@ TEST_CASE("no shape of prefill attention has registers to spill, on old and new 
               .set("sliding_window", ParameterValue(all_options))
               .set("soft_cap", ParameterValue(all_options))
               .set("separate_page_tables", ParameterValue(all_options));
+          // Tall tiles of wide heads do not fit the shared memory of every target.
+          const auto resolved = request.kernel_template->resolve(request.spec);
+          REQUIRE(resolved);
+          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
         }
       }
     }
   }
+  CHECK(requests.size() > 80);
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 

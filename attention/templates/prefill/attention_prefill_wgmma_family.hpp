@@ -42,12 +42,16 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   return block;
 }
 
-// The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
+// The largest tiles whose accumulators fit the registers. Soft caps and windows need some more. Of
+// long contiguous KV, fewer and longer steps take less time; of pages, boxes of 16 tokens take more.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
-  const bool caps = problem.soft_cap.has_value();
-  if (problem.head_dim_qk == 64 && !caps && !problem.is_sliding()) return {{192, 128, 2}};
+  constexpr std::uint32_t kLongKv = 4096;
+  const bool plain = !problem.soft_cap && !problem.is_sliding();
+  const bool contiguous = problem.layout != QkvLayout::paged_kv;
+  const bool is_long = problem.mask == AttentionMask::dense || problem.kv_len >= kLongKv;
+  if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
-  if (problem.head_dim_qk == 128 && problem.mask == AttentionMask::dense && !caps) return {{128, 176, 2}};
+  if (problem.head_dim_qk == 128 && plain && contiguous && is_long) return {{128, 176, 2}};
   return {{128, 128, 2}};
 }
 

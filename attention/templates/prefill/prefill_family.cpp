@@ -74,7 +74,7 @@ std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& 
                             const PrefillBlock& block) {
   const std::uint64_t heads = problem.heads_q / block.tile_heads;
   const std::uint64_t rows = std::uint64_t{problem.q_len} * block.tile_heads;
-  return saturating_product(problem.batch * heads, divide_up(rows, tile.q));
+  return saturating_product(problem.batch * heads * block.column_parts, divide_up(rows, tile.q));
 }
 
 }  // namespace cubinet

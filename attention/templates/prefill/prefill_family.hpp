@@ -27,6 +27,8 @@ struct PrefillBlock {
   // Query heads of one KV head that share a tile: as many as the group has, or 1. The rows of a
   // tile are these heads times query tokens.
   std::uint32_t tile_heads = 1;
+  // Parts of the columns of V. Each is computed as a tile of its own, with all columns of Q and K.
+  std::uint32_t column_parts = 1;
 };
 
 // A template whose kernels compute prefill attention: everything that a plan needs to know about

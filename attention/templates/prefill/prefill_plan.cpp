@@ -71,8 +71,9 @@ TileTokens tokens_of_tile(const AttentionProblem& problem, const PrefillTile& ti
 KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, const PrefillChoice& choice) {
   const AttentionProblem& problem = request.problem;
   const double tokens = std::max(1.0, static_cast<double>(choice.tile.q) / choice.block.tile_heads);
-  const double operations =
-      2.0 * choice.tile.q * (double{static_cast<double>(problem.head_dim_qk)} + problem.head_dim_v);
+  const double columns =
+      problem.head_dim_qk + static_cast<double>(problem.head_dim_v) / choice.block.column_parts;
+  const double operations = 2.0 * choice.tile.q * columns;
   KernelWork work;
   work.cost_class = CostClass::products;
   work.implementation = family.name;

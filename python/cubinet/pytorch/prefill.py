@@ -107,5 +107,5 @@ def _plan(
         }
         return make_plan(key, function, members, device, {"q": q, "k": k, "v": v})
     except Unsupported as error:
-        _unserved[key] = error.message
+        _unserved[key] = error.message.removeprefix(f"{function}: ")
         return None

@@ -25,12 +25,13 @@ __device__ inline float finish_row(const AttentionPrefillParameters& p, const Ou
   return sum > 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
 }
 
-// Writes the 16 rows of a warp. `staging` is the shared memory of the warp's rows of Q, which no
+// Writes 16 rows of a warp. `staging` is the shared memory of these rows of Q, which no
 // other warp uses. All lanes of the warp must call it.
 template <class Output>
 __device__ inline void store_tile(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
                                   const RowStateOf<Shape>& state, SharedAddress staging, int first_row) {
   const int lane = threadIdx.x % 32;
+  const int first_byte = tile.column_part * Shape::kColumnsV * static_cast<int>(sizeof(Output));
   const PackedRows rows = tile.rows(p);
   if (!rows.holds(first_row)) return;
   __syncwarp();  // all lanes have read Q
@@ -40,9 +41,9 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     const bool is_there = rows.holds(first_row + of_warp);
     const OutputRow row =
         output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
-    const float factor = finish_row(p, row, state, half, is_there);
+    const float factor = finish_row(p, row, state, half, is_there && tile.column_part == 0);
     if constexpr (is_same<Output, fp32>) {
-      const GlobalAddress target = row.address<Output>(p) + lane % 4 * 8;
+      const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 8;
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
@@ -63,13 +64,13 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     constexpr int kRowThreads = power_of_two(2 * kChunks - 1);
     __syncwarp();
 #pragma unroll
-    for (int first = 0; first < Shape::kWarpRows; first += 32 / kRowThreads) {
+    for (int first = 0; first < 16; first += 32 / kRowThreads) {
       const int of_warp = first + lane / kRowThreads;
       if (!rows.holds(first_row + of_warp)) break;
       const OutputRow row = output_row(rows, tile.sequence, tile.head_kv, first_row + of_warp);
       const int chunk = lane % kRowThreads;
       if (chunk < kChunks)
-        store_global_16(row.address<Output>(p) + chunk * 16,
+        store_global_16(row.address<Output>(p) + first_byte + chunk * 16,
                         load_shared_16(staging + swizzled<Shape::kRowBytesV>(of_warp, chunk)));
     }
   }

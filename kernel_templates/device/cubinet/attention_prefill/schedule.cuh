@@ -7,6 +7,7 @@
 // levels descend. All KV heads of a tile follow each other.
 //
 // Shape: kTileQ
+//        kColumnParts   parts of the columns of V, which are tiles of their own
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/kernel_templates/attention_prefill_parameters.h>
 
@@ -22,6 +23,7 @@ struct TileOf {
   Sequence sequence;
   int q_tile;
   int head_kv;
+  int column_part;
 
   __device__ PackedRows rows(const AttentionPrefillParameters& p) const {
     return {p.group, p.group.divisor * sequence.q_len, q_tile * Shape::kTileQ};
@@ -51,8 +53,10 @@ struct LaneTiles {
 template <class Shape>
 __device__ inline bool find_tile(const AttentionPrefillParameters& p, int index, TileOf<Shape>& tile) {
   const int lane = threadIdx.x % 32;
-  int rank = p.heads_kv.quotient(index);
-  tile.head_kv = index - rank * p.heads_kv.divisor;
+  const int whole = index / Shape::kColumnParts;
+  tile.column_part = index % Shape::kColumnParts;
+  int rank = p.heads_kv.quotient(whole);
+  tile.head_kv = whole - rank * p.heads_kv.divisor;
 #pragma unroll 1
   for (int first = 0; first < p.batch; first += 32) {
     const LaneTiles<Shape> own(p, first + lane);

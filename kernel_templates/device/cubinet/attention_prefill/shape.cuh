@@ -17,9 +17,10 @@ struct Declared {
   using Output = dtype_o;
   // Rows in shared memory are padded with zeros to multiples of 64 bytes.
   static constexpr int kHeadDimQk = round_up(head_dim_qk, 32);
-  static constexpr int kHeadDimV = round_up(head_dim_v, 32);
+  static constexpr int kColumnParts = divide_up(head_dim_v, 256);
   static constexpr int kColumnsQk = head_dim_qk;
-  static constexpr int kColumnsV = head_dim_v;
+  static constexpr int kColumnsV = head_dim_v / kColumnParts;  // of one part
+  static constexpr int kHeadDimV = round_up(kColumnsV, 32);
   static constexpr int kTileQ = tile_size_q;
   static constexpr bool kPaged = kv_layout == kv_layout_values::paged;
   static constexpr bool kCausal = mask == mask_values::causal;
@@ -30,7 +31,9 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
-  static constexpr int kWarpRows = 16;
+  // The 16-row tiles of a warp. Two share what the warp loads of K and V, if the accumulators fit.
+  static constexpr int kRowTiles = kTileQ == 128 && kColumnsV <= 96 ? 2 : 1;
+  static constexpr int kWarpRows = 16 * kRowTiles;
   static constexpr int kThreads = 32 * kTileQ / kWarpRows;
   static constexpr int kStep = tile_size_kv;  // KV tokens
   static constexpr int kSlice = kStep;
@@ -38,10 +41,11 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kStepBytesK = kStep * kRowBytesK;
   static constexpr int kStepBytesV = kStep * kRowBytesV;
   static constexpr int kRingBytes = stages * (kStepBytesK + kStepBytesV);
-  static constexpr int kNextTileBytes = 16;
-  static constexpr int kSharedBytes = kQBytes + kRingBytes + kNextTileBytes;
+  static constexpr int kWorkBytes = kQBytes + kRingBytes;
+  static constexpr int kTileBytes = 48;  // the index of the next tile, and the current one
+  static constexpr int kSharedBytes = kWorkBytes + kTileBytes;
   // Keeps Q in registers if it fits beside the accumulators.
-  static constexpr bool kQInRegisters = kHeadDimQk <= 128;
+  static constexpr bool kQInRegisters = kHeadDimQk <= 128 && kRowTiles == 1;
   static constexpr int kBlocksPerSm = 1;
 };
 constexpr int kStepsQk = divide_up(head_dim_qk, 16);

@@ -3,6 +3,7 @@
 // The pipeline of `attention_prefill`, which copies K and V to shared memory.
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention/rows.cuh>
+#include <cubinet/attention_prefill/schedule.cuh>
 #include <cubinet/attention_prefill/shape.cuh>
 #include <cubinet/paged/row_copy.cuh>
 #include <cubinet/swizzle.cuh>
@@ -81,15 +82,16 @@ class StepCopy {
 class KvStream {
  public:
   // `seen` are the tokens that at least one row sees. Others are not read.
-  __device__ KvStream(const AttentionPrefillParameters& p, const Sequence& sequence, int head_kv,
-                      const Range& seen, SharedAddress ring)
+  __device__ KvStream(const AttentionPrefillParameters& p, const TileOf<Shape>& tile, const Range& seen,
+                      SharedAddress ring)
       : p_(p),
         seen_(seen),
         first_((sliding_window ? seen.begin : 0) / Shape::kStep * Shape::kStep),
         count_(maximum(divide_up(seen.end - first_, Shape::kStep), 0)),
-        table_(p.page_table + 4 * (sequence.index * p.page_table_stride)),
-        k_(base(p.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride, sequence, head_kv, p)),
-        v_(base(p.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride, sequence, head_kv, p)),
+        table_(p.page_table + 4 * (tile.sequence.index * p.page_table_stride)),
+        k_(base(p.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride, tile, p)),
+        v_(base(p.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride, tile, p) +
+           tile.column_part * Shape::kColumnsV * Shape::kElementBytes),
         ring_(ring) {}
 
   __device__ int count() const { return count_; }
@@ -138,12 +140,13 @@ class KvStream {
 
  private:
   __device__ static GlobalAddress base(GlobalAddress address, long long outer, long long token,
-                                       long long head, const Sequence& sequence, int head_kv,
+                                       long long head, const TileOf<Shape>& tile,
                                        const AttentionPrefillParameters& p) {
-    long long first = head_kv * head;
+    long long first = tile.head_kv * head;
     if constexpr (!Shape::kPaged) {
-      first += p.kv_offsets != 0 ? load_global_constant_int(p.kv_offsets + 4ull * sequence.index) * token
-                                 : sequence.index * outer;
+      const int sequence = tile.sequence.index;
+      first += p.kv_offsets != 0 ? load_global_constant_int(p.kv_offsets + 4ull * sequence) * token
+                                 : sequence * outer;
     }
     return address + Shape::kElementBytes * first;
   }
