@@ -42,8 +42,9 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   return block;
 }
 
-// The largest tiles whose accumulators fit the registers. Soft caps and windows need some more. Of
-// long contiguous KV, fewer and longer steps take less time; of pages, boxes of 16 tokens take more.
+// The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
+// Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
+// 16 tokens.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
   constexpr std::uint32_t kLongKv = 4096;
   const bool plain = !problem.soft_cap && !problem.is_sliding();

@@ -13,8 +13,8 @@ class Epilogue {
 
   // Stores the normalised output and the LSEs.
   __device__ void store(const RowSoftmax& softmax, Output& output) const {
-    const float scale = p_.output_scale_address != 0 ? load_global_float(p_.output_scale_address)
-                                                     : p_.output_scale;
+    const float scale =
+        p_.output_scale_address != 0 ? load_global_float(p_.output_scale_address) : p_.output_scale;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = thread_row() + 8 * half;
@@ -30,14 +30,14 @@ class Epilogue {
       float lse = any ? maximum + log2_approx(sum) : negative_infinity();
       if (p_.sinks != 0 && exists) add_sink(load_global_float(p_.sinks + 4 * head) * kLog2E, factor, lse);
       if (p_.lse != 0 && exists && threadIdx.x % 4 == 0)
-        store_global_float(p_.lse + 4 * (static_cast<long long>(tile_.q_first + token) * p_.heads_q.divisor +
-                                         head),
-                           lse * kLn2);
-      const long long first = p_.q_offsets != 0 ? tile_.q_first * p_.o_token_stride
-                                                : tile_.sequence * p_.o_batch_stride;
-      store_row<dtype_o>(output, half, factor,
-                p_.o + sizeof(dtype_o) * (first + token * p_.o_token_stride + head * p_.o_head_stride),
-                exists);
+        store_global_float(
+            p_.lse + 4 * (static_cast<long long>(tile_.q_first + token) * p_.heads_q.divisor + head),
+            lse * kLn2);
+      const long long first =
+          p_.q_offsets != 0 ? tile_.q_first * p_.o_token_stride : tile_.sequence * p_.o_batch_stride;
+      store_row<dtype_o>(
+          output, half, factor,
+          p_.o + sizeof(dtype_o) * (first + token * p_.o_token_stride + head * p_.o_head_stride), exists);
     }
   }
 

@@ -43,7 +43,9 @@ struct SharedLayout {
   }
 
  private:
-  __device__ SharedAddress barrier(int index) const { return base + kBarriersOffset + index * 8; }
+  __device__ SharedAddress barrier(int index) const {
+    return base + kBarriersOffset + index * 8;
+  }
 };
 
 // The parities of the next phases of stages. Step i of a tile uses stage i % stages of K and V.

@@ -41,8 +41,8 @@ class Loader {
     load_q(tiles.tile());
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
-      // The next tile is found this late so that the CTAs end at about the same time, and this early
-      // so that it is known in time.
+      // The next tile is found late, so that the CTAs end at about the same time, but early enough
+      // to be known in time.
       if (i == maximum(tile.steps - 2, 0)) tiles.release();
       const int step = tile.first_step + i;
       int page_after = 0;
@@ -60,8 +60,8 @@ class Loader {
   }
 
  private:
-  // If true, pages are looked up two steps ahead, not one, because a look-up takes about 700 cycles.
-  // The producer of three consumers lacks the registers.
+  // If true, pages are looked up two steps ahead, not one: a look-up takes about 700 cycles. The
+  // producer of three consumers lacks the registers.
   static constexpr bool kLooksFarAhead = kConsumers < 3;
 
   // The location of the KV of a tile.

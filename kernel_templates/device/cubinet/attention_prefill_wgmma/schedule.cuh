@@ -91,14 +91,18 @@ class Schedule {
  private:
   static constexpr float kL2Bytes = 32.0f * 1024 * 1024;
 
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  __device__ static int lane() {
+    return static_cast<int>(threadIdx.x) % 32;
+  }
 
   // Returns the tiles of all heads of the section with the same tokens.
   __device__ int heads() const {
     const int kv_heads = minimum(section_heads_, p_.heads_kv.divisor - first_head_);
     return p_.tile_heads.quotient(kv_heads * p_.group.divisor);
   }
-  __device__ int end_sequence() const { return minimum(first_sequence_ + section_sequences_, p_.batch); }
+  __device__ int end_sequence() const {
+    return minimum(first_sequence_ + section_sequences_, p_.batch);
+  }
 
   // Returns the tiles of a sequence with the same heads.
   __device__ int tiles_of(int sequence) const {
@@ -109,7 +113,9 @@ class Schedule {
     return chunk == first_sequence_ ? own_tiles_ : tiles_of(chunk + lane());
   }
   // Returns the lanes whose sequences have a tile of the level.
-  __device__ unsigned live_of(int chunk) const { return __ballot_sync(kAllLanes, own_tiles(chunk) > level_); }
+  __device__ unsigned live_of(int chunk) const {
+    return __ballot_sync(kAllLanes, own_tiles(chunk) > level_);
+  }
 
   __device__ void restart_chunks() {
     chunk_ = first_sequence_;
@@ -157,8 +163,8 @@ class Schedule {
       live = live_of(chunk_);
     }
     const unsigned before = __popc(live & ((1u << lane()) - 1));
-    const unsigned chosen = __ballot_sync(kAllLanes, (live >> lane() & 1) != 0 &&
-                                                         before == static_cast<unsigned>(rank - chunk_rank_));
+    const unsigned chosen = __ballot_sync(
+        kAllLanes, (live >> lane() & 1) != 0 && before == static_cast<unsigned>(rank - chunk_rank_));
     const int sequence = chunk_ + __ffs(static_cast<int>(chosen)) - 1;
     const Lengths of(p_, sequence);
     Tile tile;

@@ -94,7 +94,8 @@ class RowSoftmax {
     }
   }
 
-  // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its sum.
+  // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
+  // sum.
   __device__ void weigh(Scores& scores, int half) {
     const float offset = offset_of(maxima[half]);
 #pragma unroll
