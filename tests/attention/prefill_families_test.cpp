@@ -34,11 +34,12 @@ TEST_CASE("every family of prefill is listed once, under the name of a template,
 TEST_CASE("warpgroups compute prefill on Hopper alone, and head dims of whole blocks of 64 elements") {
   AttentionProblem problem = prefill::prompts(4, 5000, 5000);
   CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
-  CHECK(prefill_families(problem, {10, 0}).front() == &kAttentionPrefill);
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
   CHECK(kAttentionPrefillWgmma.gap(problem, {10, 0}).find("9.0") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {10, 0}));
   problem.head_dim_qk = problem.head_dim_v = 96;
   CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("96") != std::string::npos);
-  CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefill);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
 }
 
 TEST_CASE("every plan of warpgroups is a specification that the template accepts, with its shared memory") {
