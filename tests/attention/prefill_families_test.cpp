@@ -2,6 +2,7 @@
 #include "templates/prefill/prefill_families.hpp"
 
 #include "prefill_fixture.hpp"
+#include "templates/prefill/attention_prefill_wgmma_family.hpp"
 
 #include <algorithm>
 #include <set>
@@ -28,6 +29,58 @@ TEST_CASE("every family of prefill is listed once, under the name of a template,
     CHECK(names.insert(family->name).second);
     CHECK_FALSE(std::string(family->source).empty());
   }
+}
+
+TEST_CASE("warpgroups compute prefill on Hopper alone, and head dims of whole blocks of 64 elements") {
+  AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+  CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+  CHECK(kAttentionPrefillWgmma.gap(problem, {10, 0}).find("9.0") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {10, 0}));
+  problem.head_dim_qk = problem.head_dim_v = 96;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("96") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
+}
+
+TEST_CASE("every plan of warpgroups is a specification that the template accepts, with its shared memory") {
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  for (const auto& [qk, v] : {std::pair{64U, 64U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
+    for (const QkvLayout layout : {QkvLayout::paged_kv, QkvLayout::contiguous_kv}) {
+      for (const AttentionMask mask : {AttentionMask::causal, AttentionMask::dense}) {
+        for (const bool is_plain : {true, false}) {
+          AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+          problem.head_dim_qk = qk;
+          problem.head_dim_v = v;
+          problem.layout = layout;
+          problem.mask = mask;
+          if (!is_plain) problem.soft_cap = 30;
+          if (!is_plain && mask == AttentionMask::causal) problem.window = 100;
+          const PrefillPlan made = prefill::plan(prefill::request(problem), kAttentionPrefillWgmma);
+          const auto resolved = kernel_template->resolve(made.spec);
+          REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
+          CHECK(*resolved == made.spec);  // nothing is left to a default
+          const auto entries = kernel_template->entry_points(*resolved);
+          REQUIRE(entries);
+          CHECK(entries->front().dynamic_shared_bytes == made.block.shared_bytes);
+          CHECK(entries->front().threads == made.block.threads);
+          CHECK(entries->front().parameter_bytes == sizeof(kernel_templates::AttentionPrefillMapParameters));
+          CHECK(made.block.shared_bytes <= prefill::kHopper.shared_limit());
+          CHECK(made.blocks == 132);
+          CHECK(made.parameters.box_tokens % 8 == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("short prompts fill the tiles of warpgroups with the heads of a group, long ones with tokens") {
+  const auto heads = [](std::uint32_t q_len) {
+    return prefill::plan(prefill::request(prefill::prompts(4, 5000, q_len)), kAttentionPrefillWgmma)
+        .block.tile_heads;
+  };
+  CHECK(heads(16) == 4);
+  CHECK(heads(255) == 4);
+  CHECK(heads(256) == 1);
 }
 
 }  // namespace

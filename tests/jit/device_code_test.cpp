@@ -126,6 +126,45 @@ TEST_CASE("KV of eight bits is multiplied from registers in tiles of any size, a
 }
 
 TEST_CASE(
+    "prefill attention of warpgroups compiles for all its head dims and masks, without a warning or a "
+    "stack") {
+  struct Kernel {
+    int head_dim_qk;
+    int head_dim_v;
+    int rows;
+    int tokens;
+    bool is_plain;  // without windows and soft caps, which need more registers
+  };
+  std::vector<CompileRequest> requests;
+  for (const Kernel& kernel : {Kernel{64, 64, 192, 128, true},
+                               {64, 64, 128, 128, false},
+                               {128, 128, 128, 128, false},
+                               {128, 128, 128, 176, true},
+                               {192, 128, 128, 128, false},
+                               {256, 256, 128, 80, false}}) {
+    for (const char* type : {"bf16", "fp16"}) {
+      for (const char* layout : {"paged", "contiguous"}) {
+        CompileRequest request = test::builtin_request("attention_prefill_wgmma", "sm_90a");
+        request.spec.set("head_dim_qk", kernel.head_dim_qk).set("head_dim_v", kernel.head_dim_v);
+        request.spec.set("dtype", type).set("dtype_o", type).set("kv_layout", layout);
+        request.spec.set("tile_size_q", kernel.rows).set("tile_size_kv", kernel.tokens);
+        requests.push_back(request);
+        CompileRequest dense = request;
+        dense.spec.set("mask", "dense").set("dtype_o", "fp32");
+        requests.push_back(dense);
+        if (kernel.is_plain) continue;
+        request.spec.set("sliding_window", ParameterValue(true));
+        requests.push_back(request);
+        request.spec.set("soft_cap", ParameterValue(true));
+        request.spec.set("separate_page_tables", ParameterValue(std::string_view(layout) == "paged"));
+        requests.push_back(request);
+      }
+    }
+  }
+  check_without_a_word(*open_compiler(test::compiler_search()), requests);
+}
+
+TEST_CASE(
     "latent attention of warpgroups compiles for all its tiles and types, without a warning or a stack") {
   const auto nvrtc = open_compiler(test::compiler_search());
   std::vector<CompileRequest> requests;

@@ -3,6 +3,7 @@
 #include "prefill_families.hpp"
 
 #include "attention_prefill_family.hpp"
+#include "attention_prefill_wgmma_family.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,7 @@ namespace {
 
 // Families for more specific devices or problems precede the ones that serve more, which are their
 // fallback.
-constexpr std::array kPrefillFamilies = {&kAttentionPrefill};
+constexpr std::array kPrefillFamilies = {&kAttentionPrefillWgmma, &kAttentionPrefill};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// TMA copies of boxes of a tensor (sm_90a). The kernel makes the tensor map itself.
+// TMA copies of boxes of a tensor (sm_90a). The kernel makes the tensor map itself, or the host
+// passes it by value.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
@@ -85,6 +86,17 @@ __device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress tar
       "[%0], "
       "[%1, {%2, %3, %4}], [%5], %6;" ::"r"(target),
       "l"(map), "r"(column), "r"(row), "r"(group), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+
+// Copies a box of a tensor of rank 4. `map` is a tensor map in a __grid_constant__ parameter. The
+// mbarrier at `barrier` counts the bytes. Elements outside the tensor become zeros.
+__device__ inline void copy_box(SharedAddress target, const void* map, int x0, int x1, int x2, int x3,
+                                SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(target),
+      "l"(map), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(barrier)
       : "memory");
 }
 

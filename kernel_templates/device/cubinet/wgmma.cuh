@@ -131,19 +131,27 @@ struct Wgmma;
 #define CUBINET_D4(i) CUBINET_D2(i), CUBINET_D2(i + 2)
 #define CUBINET_D6(i) CUBINET_D4(i), CUBINET_D2(i + 4)
 #define CUBINET_D8(i) CUBINET_D4(i), CUBINET_D4(i + 4)
+#define CUBINET_D10(i) CUBINET_D8(i), CUBINET_D2(i + 8)
 #define CUBINET_D12(i) CUBINET_D8(i), CUBINET_D4(i + 8)
 #define CUBINET_D16(i) CUBINET_D8(i), CUBINET_D8(i + 8)
+#define CUBINET_D18(i) CUBINET_D16(i), CUBINET_D2(i + 16)
+#define CUBINET_D20(i) CUBINET_D16(i), CUBINET_D4(i + 16)
+#define CUBINET_D22(i) CUBINET_D20(i), CUBINET_D2(i + 20)
 #define CUBINET_D32(i) CUBINET_D16(i), CUBINET_D16(i + 16)
 #define CUBINET_R1 "%0,%1,%2,%3"
 #define CUBINET_R2 CUBINET_R1 ",%4,%5,%6,%7"
 #define CUBINET_R4 CUBINET_R2 ",%8,%9,%10,%11,%12,%13,%14,%15"
 #define CUBINET_R6 CUBINET_R4 ",%16,%17,%18,%19,%20,%21,%22,%23"
 #define CUBINET_R8 CUBINET_R4 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define CUBINET_R10 CUBINET_R8 ",%32,%33,%34,%35,%36,%37,%38,%39"
 #define CUBINET_R12 CUBINET_R8 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
 #define CUBINET_R16                                                  \
   CUBINET_R8                                                         \
   ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
   ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define CUBINET_R18 CUBINET_R16 ",%64,%65,%66,%67,%68,%69,%70,%71"
+#define CUBINET_R20 CUBINET_R18 ",%72,%73,%74,%75,%76,%77,%78,%79"
+#define CUBINET_R22 CUBINET_R20 ",%80,%81,%82,%83,%84,%85,%86,%87"
 #define CUBINET_R32                                                              \
   CUBINET_R16                                                                    \
   ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
@@ -156,8 +164,10 @@ CUBINET_WGMMA(16, 2, 8, 9, 10, 11, 12, 13, 14)
 CUBINET_WGMMA(32, 4, 16, 17, 18, 19, 20, 21, 22)
 CUBINET_WGMMA(48, 6, 24, 25, 26, 27, 28, 29, 30)
 CUBINET_WGMMA(64, 8, 32, 33, 34, 35, 36, 37, 38)
+CUBINET_WGMMA(80, 10, 40, 41, 42, 43, 44, 45, 46)
 CUBINET_WGMMA(96, 12, 48, 49, 50, 51, 52, 53, 54)
 CUBINET_WGMMA(128, 16, 64, 65, 66, 67, 68, 69, 70)
+CUBINET_WGMMA(176, 22, 88, 89, 90, 91, 92, 93, 94)
 CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 
 #undef CUBINET_WGMMA
@@ -167,16 +177,24 @@ CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 #undef CUBINET_D4
 #undef CUBINET_D6
 #undef CUBINET_D8
+#undef CUBINET_D10
 #undef CUBINET_D12
 #undef CUBINET_D16
+#undef CUBINET_D18
+#undef CUBINET_D20
+#undef CUBINET_D22
 #undef CUBINET_D32
 #undef CUBINET_R1
 #undef CUBINET_R2
 #undef CUBINET_R4
 #undef CUBINET_R6
 #undef CUBINET_R8
+#undef CUBINET_R10
 #undef CUBINET_R12
 #undef CUBINET_R16
+#undef CUBINET_R18
+#undef CUBINET_R20
+#undef CUBINET_R22
 #undef CUBINET_R32
 
 }  // namespace cubinet

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The template `attention_prefill_wgmma`: Hopper.
+#include "prefill_family.hpp"
+
+namespace cubinet {
+namespace attention_prefill_wgmma {
+
+inline constexpr ComputeCapability kDevice{9, 0};
+
+inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (device != kDevice)
+    return "attention_prefill_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
+  if (problem.head_dim_qk % 64 == 0) return "";
+  return "attention_prefill_wgmma has head dims of whole blocks of 64 elements, and the problem has " +
+         std::to_string(problem.head_dim_qk);
+}
+
+inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
+  return gap(problem, device).empty();
+}
+
+// Returns the heads that share a tile. A tile of one head has q_len rows at most, so short prompts
+// fill it with several heads.
+inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTile& tile) {
+  const std::uint32_t group = problem.group_size();
+  return problem.q_len < 2 * tile.q && group <= tile.q ? group : 1;
+}
+
+inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
+  constexpr std::uint32_t kElementBytes = 2;
+  constexpr std::uint32_t kTileBytes = 96;
+  constexpr std::uint32_t kBarrierBytesOfStage = 40;
+  PrefillBlock block;
+  block.threads = 2 * tile.q + 128;
+  block.registers = tile.q == 128 ? 168 : 128;
+  block.tile_heads = tile_heads(problem, tile);
+  block.shared_bytes =
+      (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
+          kElementBytes +
+      kTileBytes + kBarrierBytesOfStage * tile.stages;
+  return block;
+}
+
+// The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
+// Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
+// 16 tokens.
+inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
+  constexpr std::uint32_t kLongKv = 4096;
+  const bool plain = !problem.soft_cap && !problem.is_sliding();
+  const bool contiguous = problem.layout != QkvLayout::paged_kv;
+  const bool is_long = problem.mask == AttentionMask::dense || problem.kv_len >= kLongKv;
+  if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}};
+  if (problem.head_dim_qk == 256) return {{128, 80, 2}};
+  if (problem.head_dim_qk == 128 && plain && contiguous && is_long) return {{128, 176, 2}};
+  return {{128, 128, 2}};
+}
+
+}  // namespace attention_prefill_wgmma
+
+inline const PrefillFamily kAttentionPrefillWgmma = {
+    .name = "attention_prefill_wgmma",
+    .gap = attention_prefill_wgmma::gap,
+    .preferred = attention_prefill_wgmma::preferred,
+    .source = "docs/kernels/attention_prefill_wgmma.md",
+    .tiles = attention_prefill_wgmma::tiles,
+    .block = attention_prefill_wgmma::block,
+    .has_maps = true,
+};
+
+}  // namespace cubinet

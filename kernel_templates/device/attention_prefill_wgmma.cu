@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cubinet-template
+{
+  "name": "attention_prefill_wgmma",
+  "interface": 1,
+  "summary": "Prefill attention over a paged or contiguous KV cache on Hopper: TMA, products by wgmma, persistent blocks",
+  "base": "attention_prefill.base.json",
+  "minimum_target": "sm_90a",
+  "parameters": [
+    {"name": "tile_size_q", "type": "int", "values": [128, 192], "default": 128,
+     "summary": "rows of the Q tile; a warpgroup has 64 of them"},
+    {"name": "tile_size_kv", "type": "int", "values": [80, 128, 176], "default": 128,
+     "summary": "KV tokens of one step"},
+    {"name": "stages", "type": "int", "values": [2], "default": 2,
+     "summary": "stages of K and of V in shared memory"}
+  ],
+  "kernels": [
+    {"name": "attention_prefill_wgmma",
+     "threads": "tile_size_q * 2 + 128",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 96 + 40 * stages",
+     "parameter_bytes": 768,
+     "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
+     "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
+     "grid": "min(tiles of the bounds, SMs)",
+     "programmatic_launch": true}
+  ]
+}
+*/
+// Grid: any number of CTAs. A CTA computes one tile of Q after the other. A counter in global
+// memory gives each CTA its next tile.
+//
+// A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
+// copies Q, K and V with TMA. Warp 1 sets rows of V to zero that no query token sees. Warp 2 finds
+// the tiles. Each consumer warpgroup has 64 rows of the tile. In shared memory, tiles have two
+// stages, Q has one, and K and V have `stages` each; they are filled and released through mbarriers.
+#include <cubinet/attention_prefill_wgmma/consumer.cuh>
+#include <cubinet/attention_prefill_wgmma/loader.cuh>
+#include <cubinet/pdl.cuh>
+#include <cubinet/warp_roles.cuh>
+
+namespace cubinet::attention_prefill_wgmma {
+
+// Finds all tiles of the CTA. All lanes of one warp must call it.
+__device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
+  Schedule schedule(p);
+  TileWriter tiles(layout);
+  int index = static_cast<int>(blockIdx.x);
+#pragma unroll 1
+  while (true) {
+    const Tile tile = schedule.find(index);
+    tiles.write(tile);
+    if (tile.sequence < 0) break;
+    tiles.wait();
+    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
+    index = __shfl_sync(kAllLanes, index, 0);
+  }
+  if (threadIdx.x % 32 == 0) release_counters(p);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    attention_prefill_wgmma(const __grid_constant__ AttentionPrefillMapParameters p) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const SharedLayout layout{shared_address(shared)};
+  if (threadIdx.x == 0) layout.init();
+  wait_for_prerequisites();
+  launch_dependents();
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
+  if (warpgroup == 0) {
+    give_registers<kProducerRegisters>();
+    const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
+    if (warp == 0) {
+      load_tiles(p, layout);
+    } else if (warp == 1) {
+      clean_tiles(p.p, layout);
+    } else if (warp == 2) {
+      find_tiles(p.p, layout);
+    }
+  } else {
+    take_registers<kConsumerRegisters>();
+    Consumer(p.p, layout, warpgroup - 1).run();
+  }
+}
+
+}  // namespace cubinet::attention_prefill_wgmma

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The sizes of the template `attention_prefill_wgmma`, computed from its parameters.
+#include <cubinet/kernel_templates/attention_prefill_parameters.h>
+#include <cubinet/math.cuh>
+#include <cubinet/parameters.cuh>
+#include <cubinet/types.cuh>
+
+namespace cubinet::attention_prefill_wgmma {
+
+using namespace parameters;
+using kernel_templates::AttentionPrefillMapParameters;
+using kernel_templates::AttentionPrefillParameters;
+
+constexpr bool kPaged = kv_layout == kv_layout_values::paged;
+constexpr bool kCausal = mask == mask_values::causal;
+
+// One producer warpgroup, and consumer warpgroups of 64 rows each.
+constexpr int kWarpgroup = 128;
+constexpr int kWarpgroupRows = 64;
+constexpr int kConsumers = tile_size_q / kWarpgroupRows;
+constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
+// The registers of a thread. A CTA has no more registers than it starts with.
+constexpr int kProducerRegisters = kConsumers == 3 ? 32 : 40;
+constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
+
+constexpr int kStep = tile_size_kv;  // KV tokens of one step
+
+// Rows are stored in blocks of 64 elements, which are 128 bytes.
+constexpr int kBlockElements = 64;
+constexpr int kBlockRowBytes = 128;
+constexpr int kBlocksQk = head_dim_qk / kBlockElements;
+constexpr int kBlocksV = head_dim_v / kBlockElements;
+constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
+constexpr int kKvBlockBytes = kStep * kBlockRowBytes;
+constexpr int kQBytes = kBlocksQk * kQBlockBytes;
+constexpr int kStageBytesK = kBlocksQk * kKvBlockBytes;
+constexpr int kStageBytesV = kBlocksV * kKvBlockBytes;
+
+// Offsets in shared memory, in bytes.
+constexpr int kKOffset = kQBytes;
+constexpr int kVOffset = kKOffset + stages * kStageBytesK;
+constexpr int kTileOffset = kVOffset + stages * kStageBytesV;
+constexpr int kTileBytes = 32;
+constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
+constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 4) * 8;
+
+static_assert(stages == 2, "the consumers' loop has a step for each stage");
+static_assert(kStep % 16 == 0, "a step consists of whole products");
+static_assert(attention_prefill_wgmma_threads == kThreads, "the host's formula of the CTA size differs");
+static_assert(attention_prefill_wgmma_shared_bytes == kSharedBytes,
+              "the host's formula of the shared memory differs");
+
+}  // namespace cubinet::attention_prefill_wgmma

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The online softmax of `attention_prefill_wgmma`: a thread has two rows, `row` and `row` + 8.
+#include <cubinet/attention/masks.cuh>
+#include <cubinet/attention_prefill_wgmma/layout.cuh>
+#include <cubinet/wgmma.cuh>
+
+namespace cubinet::attention_prefill_wgmma {
+
+constexpr int kScoreTiles = kStep / 8;
+constexpr int kOutputTiles = head_dim_v / 8;
+using Scores = FragmentD[kScoreTiles];
+using Weights = FragmentA[kStep / 16];
+using Output = FragmentD[kOutputTiles];
+
+// Returns the first row of this thread's warpgroup in the tile, and the thread's first row.
+__device__ inline int warpgroup_row() {
+  return (static_cast<int>(threadIdx.x) / kWarpgroup - 1) * kWarpgroupRows;
+}
+__device__ inline int thread_row() {
+  return (static_cast<int>(threadIdx.x) - kWarpgroup) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+}
+
+// The tokens that the rows of a tile see. It holds those that all rows of the warpgroup see. Few
+// steps have others, so the rest is read from the tile in shared memory.
+class Visibility {
+ public:
+  __device__ Visibility(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
+      : tiles_(tiles),
+        begin_of_all_(begin(p, position(p, tile, warpgroup_row() + kWarpgroupRows - 1))),
+        end_of_all_(end(tile, position(p, tile, warpgroup_row()))) {}
+
+  // Sets the scores of invisible tokens of a step to -infinity.
+  __device__ void mask(const AttentionPrefillParameters& p, Scores& scores, int step) const {
+    const int token = step * kStep;
+    if (token + kStep <= end_of_all_ && token >= begin_of_all_) return;
+    const Tile tile = tiles_.tile();
+    const int column = token + static_cast<int>(threadIdx.x & 3) * 2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int own = position(p, tile, thread_row() + 8 * half);
+      const int after = end(tile, own) - column;
+      const int before = begin(p, own) - column;
+#pragma unroll
+      for (int part = 0; part < kScoreTiles; ++part) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const int at = part * 8 + i;
+          const bool seen = at < after && (!sliding_window || at >= before);
+          if (!seen) scores[part].r[2 * half + i] = negative_infinity();
+        }
+      }
+    }
+  }
+
+ private:
+  __device__ static int position(const AttentionPrefillParameters& p, const Tile& tile, int row) {
+    return tile.prefix() + tile.q_token + p.tile_heads.quotient(row);
+  }
+  __device__ static int end(const Tile& tile, int position) {
+    return kCausal ? minimum(position + 1, tile.kv_len) : tile.kv_len;
+  }
+  __device__ static int begin(const AttentionPrefillParameters& p, int position) {
+    return sliding_window ? position + 1 - p.window : 0;
+  }
+
+  const TileReader& tiles_;
+  int begin_of_all_;
+  int end_of_all_;
+};
+
+// The running softmax of a thread's two rows.
+class RowSoftmax {
+ public:
+  __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
+      : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {}
+
+  // Updates the maxima with the scores of a step.
+  __device__ void update_maxima(const Scores& scores) {
+    float newest[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+#pragma unroll
+      for (int tile = 1; tile < kScoreTiles; ++tile)
+        newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[0]);
+      corrections_[half] = exp2_approx(maxima[half] - offset_of(newest[half]));
+      maxima[half] = newest[half];
+      sums_[half] *= corrections_[half];
+    }
+  }
+
+  // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
+  // sum.
+  __device__ void weigh(Scores& scores, int half) {
+    const float offset = offset_of(maxima[half]);
+#pragma unroll
+    for (int tile = 0; tile < kScoreTiles; ++tile) {
+#pragma unroll
+      for (int i = 2 * half; i < 2 * half + 2; ++i) {
+        scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[0] - offset);
+        sums_[half] += scores[tile].r[i];
+      }
+    }
+  }
+
+  // Returns `number`. The compiler computes it after the weights of the first row, because it does
+  // not know that their sum is not negative.
+  __device__ unsigned after_weights(unsigned number) const {
+    return sums_[0] + corrections_[1] < 0.0f ? ~number : number;
+  }
+
+  __device__ void cap(Scores& scores) const {
+    cap_.apply(scores);
+  }
+
+  // Corrects the output of the steps before the newest. After a few steps, most maxima are stable
+  // and no correction is needed.
+  __device__ void correct(Output& output) const {
+    if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
+#pragma unroll
+    for (int tile = 0; tile < kOutputTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        output[tile].r[i] *= corrections_[i / 2];
+    }
+  }
+
+  // Returns the sum of a row's weights.
+  __device__ float sum(int half) const {
+    return lanes_sum<4>(sums_[half]);
+  }
+
+  // The largest base-2 logits.
+  float maxima[2] = {negative_infinity(), negative_infinity()};
+
+ private:
+  __device__ static float scale(const AttentionPrefillParameters& p) {
+    return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                        : p.softmax_scale_log2;
+  }
+
+  // Any finite offset makes all weights 0, and not NaN, if the row has seen no token yet.
+  __device__ static float offset_of(float maximum) {
+    return maximum == negative_infinity() ? 0.0f : maximum;
+  }
+
+  float scale_log2_[2];  // of each row; they are equal
+  attention::SoftCap<soft_cap> cap_;
+  float corrections_[2];
+  float sums_[2] = {};
+};
+
+__device__ inline void pack(Weights& weights, const Scores& scores) {
+#pragma unroll
+  for (int step = 0; step < kStep / 16; ++step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const FragmentD& tile = scores[2 * step + i / 2];
+      weights[step].r[i] = pack2<dtype>(tile.r[i % 2 * 2], tile.r[i % 2 * 2 + 1]);
+    }
+  }
+}
+
+}  // namespace cubinet::attention_prefill_wgmma
