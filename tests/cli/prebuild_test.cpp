@@ -355,16 +355,18 @@ TEST_CASE("prebuild of problems makes the kernels that select names, each once")
 TEST_CASE("prebuild builds a matrix and problems together, and lists the problems that nothing serves") {
   const Sandbox sandbox;
   sandbox.write("m.json", kMatrix);
-  sandbox.write("p.txt", std::string(kDecodeProblems) + "--op prefill --batch 1 --kv-len 512 --heads-q 8\n");
+  sandbox.write("p.txt", std::string(kDecodeProblems) +
+                             "--op prefill --batch 1 --kv-len 512 --heads-q 8 --mask custom\n");
   auto line = problem_line(sandbox);
   line.insert(line.begin() + 1, sandbox.path("m.json"));
   const ToolResult built = sandbox.run(line);
   CHECK_MESSAGE(built.status == 1, built.err);
   REQUIRE(built.json()["unserved"].size() == 1);
-  CHECK(built.json()["unserved"][0]["problem"] == "--op prefill --batch 1 --kv-len 512 --heads-q 8");
+  CHECK(built.json()["unserved"][0]["problem"] ==
+        "--op prefill --batch 1 --kv-len 512 --heads-q 8 --mask custom");
   CHECK(built.json()["kernels"] > 4);
   CHECK(run_tool({"bundle", "verify", sandbox.path("b.bundle")}).status == 0);
-  sandbox.write("p.txt", "--op prefill --batch 1 --kv-len 512 --heads-q 8\n");
+  sandbox.write("p.txt", "--op prefill --batch 1 --kv-len 512 --heads-q 8 --mask custom\n");
   const ToolResult none = sandbox.run(problem_line(sandbox));
   CHECK(none.status == 2);
   CHECK(contains(none.json()["error"]["message"].get<std::string>(), "there is nothing to build"));

@@ -182,7 +182,7 @@ TEST_CASE("run decode refuses problems that are none by the name of the option o
   refused({"--kv-len", "-1"});
   refused({"--heads-kv", "3"});
   refused({"--head-dim-qk", "100"});
-  refused({"--page-size", "24"});
+  refused({"--page-size", "12"});
   refused({"--dtype-q", "bf17"});
   refused({"--window", "0"});
   refused({"--mask", "sparse"});
