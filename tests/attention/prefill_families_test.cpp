@@ -83,5 +83,18 @@ TEST_CASE("short prompts fill the tiles of warpgroups with the heads of a group,
   CHECK(heads(256) == 1);
 }
 
+TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 rows of head dim 64") {
+  const auto tile = [](std::uint32_t tokens, QkvLayout layout, std::uint32_t head_dim) {
+    AttentionProblem problem = prefill::prompts(4, tokens, tokens);
+    problem.layout = layout;
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma).tile;
+  };
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 176, 2});
+  CHECK(tile(2048, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
+  CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -46,13 +46,11 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
 // Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
 // 16 tokens.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
-  constexpr std::uint32_t kLongKv = 4096;
   const bool plain = !problem.soft_cap && !problem.is_sliding();
-  const bool contiguous = problem.layout != QkvLayout::paged_kv;
-  const bool is_long = problem.mask == AttentionMask::dense || problem.kv_len >= kLongKv;
-  if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}};
+  if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}, {128, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
-  if (problem.head_dim_qk == 128 && plain && contiguous && is_long) return {{128, 176, 2}};
+  if (problem.head_dim_qk == 128 && plain && problem.layout != QkvLayout::paged_kv)
+    return {{128, 176, 2}, {128, 128, 2}};
   return {{128, 128, 2}};
 }
 
