@@ -11,9 +11,8 @@
 namespace cubinet {
 namespace {
 
-// Families for more specific devices or problems precede the ones that serve more, which are their
-// fallback.
-constexpr std::array kPrefillFamilies = {&kAttentionPrefillWgmma, &kAttentionPrefill};
+// The preferred families of a problem precede the others. Among equals this order counts.
+constexpr std::array kPrefillFamilies = {&kAttentionPrefill, &kAttentionPrefillWgmma};
 
 }  // namespace
 
