@@ -18,8 +18,8 @@
   ],
   "kernels": [
     {"name": "attention_prefill",
-     "threads": "tile_size_q == 128 && head_dim_v <= 96 ? 128 : tile_size_q * 2",
-     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, 256) + 31) / 32 * 64) + 48",
+     "threads": "tile_size_q * 2",
+     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, 256) + 31) / 32 * 64) + 16",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -35,7 +35,7 @@
 // A warp has registers for 256 columns of the output. With more, a tile is computed once for each
 // part of 256 columns.
 //
-// The warps of a CTA share each step of K and V and process 16 or 32 rows each (kRowTiles). All
+// A CTA has tile_size_q / 16 warps, which share each step of K and V and process 16 rows each. All
 // threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
 // arithmetic does not depend on the tile that contains it.
 #include <cubinet/attention/q.cuh>
@@ -50,104 +50,82 @@ namespace cubinet::attention_prefill {
 
 using Visible = VisibleOf<Shape>;
 using Tile = TileOf<Shape>;
-static_assert(16 + sizeof(Tile) <= Shape::kTileBytes, "the tile fits its memory");
 
 // The mask of draft tokens of kernels without a custom mask.
 struct NoDraftMask {};
 
-// Returns the tile from shared memory: the loop over steps has no registers for it.
-__device__ inline Tile reload_tile(SharedAddress shared) {
-  Tile tile;
-  load_shared_object(shared + Shape::kWorkBytes + 16, tile);
-  return tile;
-}
-
 // Processes all steps of a tile. `first_row` is the first row of this warp in the tile.
-__device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
-                                     const AttentionPrefillParameters& p, const Range& seen_by_all,
-                                     SharedAddress shared, int first_row) {
+__device__ inline void process_steps(RowState& state, KvStream& stream, const AttentionPrefillParameters& p,
+                                     const Tile& tile, SharedAddress q_shared, int first_row) {
   const int lane = threadIdx.x % 32;
-  const SharedAddress q_warp = shared + first_row * Shape::kRowBytesQ;
+  const PackedRows rows = tile.rows(p);
+  const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
   const QFragments q_fragments(q_warp, lane);
+  const Range seen_by_all = Visible::to_all_rows(p, tile.sequence, rows);
+  const int row = first_row + lane / 4;
   const float scale = softmax_scale_log2(p);
   float scales[2] = {scale, scale};
   const SoftCap<soft_cap> cap(p, scales);
 #pragma unroll 1
   for (int step = 0; step < stream.count(); ++step) {
     const int token = stream.token(step);
-    Scores scores[kRowTiles] = {};
+    Scores scores = {};
     stream.wait();
     stream.copy_v(step + stages - 1);
     multiply_qk(scores, q_fragments, q_warp, stream.k_step(), lane);
-    const bool is_masked = !seen_by_all.holds_all<Shape::kStep>(token);
-    Weights weights[kRowTiles];
-#pragma unroll
-    for (int i = 0; i < kRowTiles; ++i) {
-      cap.apply(scores[i]);
-      if (is_masked) {
-        const Tile tile = reload_tile(shared);
-        const PackedRows rows = tile.rows(p);
-        const int row = first_row + 16 * i + lane / 4;
-        const Range visible[2] = {Visible::to_token(p, tile.sequence, rows.token(row)),
-                                  Visible::to_token(p, tile.sequence, rows.token(row + 8))};
-        mask_scores<Shape>(scores[i], visible, NoDraftMask(), token, lane);
-      }
-      weights[i] = softmax(states[i], scores[i], scales);
+    cap.apply(scores);
+    if (!seen_by_all.holds_all<Shape::kStep>(token)) {
+      const Range visible[2] = {Visible::to_token(p, tile.sequence, rows.token(row)),
+                                Visible::to_token(p, tile.sequence, rows.token(row + 8))};
+      mask_scores<Shape>(scores, visible, NoDraftMask(), token, lane);
     }
+    const Weights weights = softmax(state, scores, scales);
     stream.wait();
     stream.copy_k(step + stages);
-    multiply_pv(states, weights, stream.v_step(), lane);
+    multiply_pv(state, weights, stream.v_step(), lane);
     stream.advance();
   }
 }
 
 // Computes one tile. REQUIRES: no thread uses the shared memory any more.
-__device__ inline void process_tile(const AttentionPrefillParameters& p, Tile tile, int next,
-                                    SharedAddress shared) {
+__device__ inline void process_tile(const AttentionPrefillParameters& p, const Tile& tile,
+                                    SharedAddress q_shared) {
   const PackedRows rows = tile.rows(p);
   const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, tile.sequence, rows);
-  const Range seen_by_all = Visible::to_all_rows(p, tile.sequence, rows);
   copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnsQk / 8>(p, rows, tile.sequence, tile.head_kv,
-                                                                        shared);
+                                                                        q_shared);
   async_copy_commit();
-  KvStream stream(p, tile, seen, shared + Shape::kQBytes);
+  KvStream stream(p, tile, seen, q_shared + Shape::kQBytes);
   stream.fill();
-  if (threadIdx.x == 0) store_shared_object(shared + Shape::kWorkBytes + 16, tile);
   stream.wait_for_earlier_copies();
   __syncthreads();
-  if (threadIdx.x == 0) store_shared_4(shared + Shape::kWorkBytes, static_cast<unsigned>(next));
 
-  RowState states[kRowTiles] = {};
-#pragma unroll
-  for (int i = 0; i < 2 * kRowTiles; ++i)
-    states[i / 2].maximum[i % 2] = negative_infinity();
-  process_steps(states, stream, p, seen_by_all, shared, first_row);
+  RowState state = {};
+  state.maximum[0] = state.maximum[1] = negative_infinity();
+  process_steps(state, stream, p, tile, q_shared, first_row);
   async_copy_wait<0>();
-  tile = reload_tile(shared);
-#pragma unroll
-  for (int i = 0; i < kRowTiles; ++i) {
-    const int row = first_row + 16 * i;
-    store_tile<Shape::Output>(p, tile, states[i], shared + row * Shape::kRowBytesQ, row);
-  }
+  store_tile<Shape::Output>(p, tile, state, q_shared + first_row * Shape::kRowBytesQ, first_row);
 }
 
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)
     attention_prefill(const __grid_constant__ AttentionPrefillParameters p) {
-  extern __shared__ __align__(1024) unsigned char memory[];
+  extern __shared__ __align__(1024) unsigned char shared[];
   wait_for_prerequisites();
   launch_dependents();
 
-  const SharedAddress shared = shared_address(memory);
+  const SharedAddress q_shared = shared_address(shared);
+  const SharedAddress next_shared = q_shared + Shape::kQBytes + Shape::kRingBytes;
   int index = static_cast<int>(blockIdx.x);
   Tile tile;
 #pragma unroll 1
   while (find_tile<Shape>(p, index, tile)) {
     int next = 0;
     if (threadIdx.x == 0) next = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
-    process_tile(p, tile, next, shared);
+    process_tile(p, tile, q_shared);
+    if (threadIdx.x == 0) store_shared_4(next_shared, static_cast<unsigned>(next));
     __syncthreads();
-    index = static_cast<int>(load_shared_4(shared + Shape::kWorkBytes));
+    index = static_cast<int>(load_shared_4(next_shared));
   }
   if (threadIdx.x == 0) release_counters(p);
 }

@@ -41,7 +41,7 @@ TEST_CASE("head dim 512 is computed in two parts of V, where the shared memory h
   problem.head_dim_qk = problem.head_dim_v = 512;
   const PrefillPlan made = prefill::plan(problem);
   CHECK(made.blocks == 2 * 8 * 4 * 2);
-  CHECK(made.block.shared_bytes == 64 * 512 * 2 + 64 * (512 + 256) * 2 + 48);
+  CHECK(made.block.shared_bytes == 64 * 512 * 2 + 64 * (512 + 256) * 2 + 16);
   CHECK(prefill::template_of(kAttentionPrefill)->resolve(made.spec));
   CHECK_FALSE(plan_prefill(prefill::request(problem, prefill::kGeForce), kAttentionPrefill));
 }

@@ -16,18 +16,17 @@ inline bool preferred(const AttentionProblem&, ComputeCapability) {
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
   constexpr std::uint32_t kElementBytes = 2;
-  constexpr std::uint32_t kTileBytes = 48;
+  constexpr std::uint32_t kNextTileBytes = 16;
   constexpr std::uint32_t kMostColumns = 256;  // of the output, for which a warp has registers
   PrefillBlock block;
-  // A warp has 32 rows of tall tiles if its registers hold their output, otherwise 16.
-  block.threads = tile.q == 128 && problem.head_dim_v <= 96 ? 128 : 2 * tile.q;
+  block.threads = 2 * tile.q;
   block.tile_heads = problem.group_size();
   block.column_parts = (problem.head_dim_v + kMostColumns - 1) / kMostColumns;
   // Rows are padded to multiples of 64 bytes.
   const auto padded = [](std::uint32_t columns) { return (columns + 31) / 32 * 32; };
   const std::uint32_t columns_v = problem.head_dim_v / block.column_parts;
   const std::uint32_t step = tile.stages * tile.kv * (padded(problem.head_dim_qk) + padded(columns_v));
-  block.shared_bytes = (tile.q * padded(problem.head_dim_qk) + step) * kElementBytes + kTileBytes;
+  block.shared_bytes = (tile.q * padded(problem.head_dim_qk) + step) * kElementBytes + kNextTileBytes;
   return block;
 }
 

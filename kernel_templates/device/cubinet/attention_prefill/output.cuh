@@ -25,7 +25,7 @@ __device__ inline float finish_row(const AttentionPrefillParameters& p, const Ou
   return sum > 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
 }
 
-// Writes 16 rows of a warp. `staging` is the shared memory of these rows of Q, which no
+// Writes the 16 rows of a warp. `staging` is the shared memory of the warp's rows of Q, which no
 // other warp uses. All lanes of the warp must call it.
 template <class Output>
 __device__ inline void store_tile(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
@@ -64,7 +64,7 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     constexpr int kRowThreads = power_of_two(2 * kChunks - 1);
     __syncwarp();
 #pragma unroll
-    for (int first = 0; first < 16; first += 32 / kRowThreads) {
+    for (int first = 0; first < Shape::kWarpRows; first += 32 / kRowThreads) {
       const int of_warp = first + lane / kRowThreads;
       if (!rows.holds(first_row + of_warp)) break;
       const OutputRow row = output_row(rows, tile.sequence, tile.head_kv, first_row + of_warp);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of `attention_prefill`. One warp multiplies kRowTiles tiles of 16 rows with one step
-// of KV. A logit is
+// The products of `attention_prefill`. One warp multiplies 16 rows with one step of KV. A logit is
 // one chain of products over ascending columns, and an element of the output is one chain over
 // ascending tokens.
 #include <cubinet/attention/softmax.cuh>
@@ -15,12 +14,11 @@ namespace cubinet::attention_prefill {
 using Scores = FragmentD[Shape::kStep / 8];
 using RowState = RowStateOf<Shape>;
 using Weights = WeightsOf<Shape>;
-constexpr int kRowTiles = Shape::kRowTiles;
 
-__device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int tile, int step) {
+__device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int step) {
   FragmentA a;
-  const SharedAddress first = q_warp + swizzled<Shape::kRowBytesQ>(lane & 15, lane >> 4);
-  load_matrix_x4(a.r, advanced_in<Shape::kRowBytesQ>(first, 2 * step) + tile * 16 * Shape::kRowBytesQ);
+  load_matrix_x4(a.r, advanced_in<Shape::kRowBytesQ>(
+                          q_warp + swizzled<Shape::kRowBytesQ>(lane & 15, lane >> 4), 2 * step));
   return a;
 }
 
@@ -31,15 +29,15 @@ class QFragments {
     if constexpr (Shape::kQInRegisters) {
 #pragma unroll
       for (int step = 0; step < kStepsQk; ++step)
-        kept_[step] = load_q_fragment(q_warp, lane, 0, step);
+        kept_[step] = load_q_fragment(q_warp, lane, step);
     }
   }
 
-  __device__ FragmentA get(SharedAddress q_warp, int lane, int tile, int step) const {
+  __device__ FragmentA get(SharedAddress q_warp, int lane, int step) const {
     if constexpr (Shape::kQInRegisters) {
       return kept_[step];
     } else {
-      return load_q_fragment(q_warp, lane, tile, step);
+      return load_q_fragment(q_warp, lane, step);
     }
   }
 
@@ -47,33 +45,26 @@ class QFragments {
   FragmentA kept_[Shape::kQInRegisters ? kStepsQk : 1];
 };
 
-__device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments& q_fragments,
-                                   SharedAddress q_warp, SharedAddress k_step, int lane) {
+__device__ inline void multiply_qk(Scores& scores, const QFragments& q_fragments, SharedAddress q_warp,
+                                   SharedAddress k_step, int lane) {
   const SharedAddress k_lane =
       k_step + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
   // Without Q in registers, the addresses of all steps would not fit either.
-#pragma unroll(Shape::kQInRegisters ? kStepsQk : 2)
+#pragma unroll(Shape::kQInRegisters ? kStepsQk : 4)
   for (int step = 0; step < kStepsQk; ++step) {
-    FragmentA q[kRowTiles];
-#pragma unroll
-    for (int rows = 0; rows < kRowTiles; ++rows)
-      q[rows] = q_fragments.get(q_warp, lane, rows, step);
+    const FragmentA q = q_fragments.get(q_warp, lane, step);
 #pragma unroll
     for (int tile = 0; tile < Shape::kStep / 8; tile += 2) {
       unsigned k[4];
       load_matrix_x4(k, advanced_in<Shape::kRowBytesK>(k_lane, 2 * step) + tile * 8 * Shape::kRowBytesK);
-#pragma unroll
-      for (int rows = 0; rows < kRowTiles; ++rows) {
-        mma_16x8x16<dtype>(scores[rows][tile], q[rows], k[0], k[1]);
-        mma_16x8x16<dtype>(scores[rows][tile + 1], q[rows], k[2], k[3]);
-      }
+      mma_16x8x16<dtype>(scores[tile], q, k[0], k[1]);
+      mma_16x8x16<dtype>(scores[tile + 1], q, k[2], k[3]);
     }
   }
 }
 
 // Adds the product of the weights and a step of V to the output.
-__device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights (&weights)[kRowTiles],
-                                   SharedAddress v_step, int lane) {
+__device__ inline void multiply_pv(RowState& state, const Weights& weights, SharedAddress v_step, int lane) {
   const SharedAddress v_lane = v_step + swizzled<Shape::kRowBytesV>(lane & 15, lane >> 4);
 #pragma unroll
   for (int step = 0; step < Shape::kStep / 16; ++step) {
@@ -82,11 +73,8 @@ __device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights 
       unsigned v[4];
       load_matrix_x4_transposed(v,
                                 advanced_in<Shape::kRowBytesV>(v_lane, tile) + step * 16 * Shape::kRowBytesV);
-#pragma unroll
-      for (int rows = 0; rows < kRowTiles; ++rows) {
-        mma_16x8x16<dtype>(states[rows].output[tile], weights[rows].steps[step], v[0], v[1]);
-        mma_16x8x16<dtype>(states[rows].output[tile + 1], weights[rows].steps[step], v[2], v[3]);
-      }
+      mma_16x8x16<dtype>(state.output[tile], weights.steps[step], v[0], v[1]);
+      mma_16x8x16<dtype>(state.output[tile + 1], weights.steps[step], v[2], v[3]);
     }
   }
 }

@@ -31,9 +31,7 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
-  // The 16-row tiles of a warp. Two share what the warp loads of K and V, if the accumulators fit.
-  static constexpr int kRowTiles = kTileQ == 128 && kColumnsV <= 96 ? 2 : 1;
-  static constexpr int kWarpRows = 16 * kRowTiles;
+  static constexpr int kWarpRows = 16;
   static constexpr int kThreads = 32 * kTileQ / kWarpRows;
   static constexpr int kStep = tile_size_kv;  // KV tokens
   static constexpr int kSlice = kStep;
@@ -41,11 +39,10 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kStepBytesK = kStep * kRowBytesK;
   static constexpr int kStepBytesV = kStep * kRowBytesV;
   static constexpr int kRingBytes = stages * (kStepBytesK + kStepBytesV);
-  static constexpr int kWorkBytes = kQBytes + kRingBytes;
-  static constexpr int kTileBytes = 48;  // the index of the next tile, and the current one
-  static constexpr int kSharedBytes = kWorkBytes + kTileBytes;
+  static constexpr int kNextTileBytes = 16;
+  static constexpr int kSharedBytes = kQBytes + kRingBytes + kNextTileBytes;
   // Keeps Q in registers if it fits beside the accumulators.
-  static constexpr bool kQInRegisters = kHeadDimQk <= 128 && kRowTiles == 1;
+  static constexpr bool kQInRegisters = kHeadDimQk <= 128;
   static constexpr int kBlocksPerSm = 1;
 };
 constexpr int kStepsQk = divide_up(head_dim_qk, 16);
