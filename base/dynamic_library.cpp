@@ -5,16 +5,23 @@
 #include <cubinet/base/fork_guard.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <fstream>
 #include <link.h>
+#include <map>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -62,6 +69,22 @@ int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
 
 ForkHazard the_loader;
 
+#if defined(__x86_64__)
+constexpr unsigned kJumpSlot = R_X86_64_JUMP_SLOT;
+constexpr unsigned kGlobalData = R_X86_64_GLOB_DAT;
+#elif defined(__aarch64__)
+constexpr unsigned kJumpSlot = R_AARCH64_JUMP_SLOT;
+constexpr unsigned kGlobalData = R_AARCH64_GLOB_DAT;
+#endif
+
+// Makes the page of a slot writable. Some libraries protect theirs (RELRO); it stays writable.
+bool make_writable(const void* slot) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(slot) / page * page;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return ::mprotect(reinterpret_cast<void*>(begin), page, PROT_READ | PROT_WRITE) == 0;
+}
+
 // A file of this process without a name. Its pages are reclaimable, unlike those of a memfd.
 constexpr const char* kCopyTemplate = "/var/tmp/cubinet-library-XXXXXX";
 
@@ -78,18 +101,36 @@ class NamelessFile {
   NamelessFile(const NamelessFile&) = delete;
   NamelessFile& operator=(const NamelessFile&) = delete;
 
-  // Returns whether the file has the other one's content now.
+  // Returns whether the file has the other one's content now. A file that exceeds RLIMIT_FSIZE is
+  // not copied, because the write would raise SIGXFSZ.
   bool copy(const std::filesystem::path& file) const {
     const int source = descriptor_ < 0 ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (source < 0) return false;
+    struct stat status = {};
+    struct rlimit limit = {};
+    bool done = ::fstat(source, &status) == 0 && ::getrlimit(RLIMIT_FSIZE, &limit) == 0;
+    if (done && static_cast<rlim_t>(status.st_size) > limit.rlim_cur) {
+      errno = EFBIG;
+      done = false;
+    }
     constexpr std::size_t kBlock = std::size_t{64} << 20;
-    ssize_t copied = 1;
+    ssize_t copied = done ? 1 : -1;
     while (copied > 0)
       copied = ::sendfile(descriptor_, source, nullptr, kBlock);
+    const int error = errno;
     ::close(source);
+    errno = error;
     return copied == 0;
   }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  // Returns a name of the file that no other call returns. The dynamic loader takes a library that
+  // it has loaded by the same name for the same file, also after the descriptor was closed.
+  std::string path() const {
+    static std::atomic<unsigned> count{0};
+    std::string path = "/proc/self/fd/";
+    for (unsigned i = count++; i != 0; --i)
+      path += "./";
+    return path + "./" + std::to_string(descriptor_);
+  }
 
  private:
   int descriptor_ = -1;
@@ -130,6 +171,35 @@ Result<DynamicLibrary> DynamicLibrary::open_copy(const DynamicLibrary& loaded) {
                  "'" + loaded.path().string() + "' is not the file that was loaded any more"};
   }
   return copy;
+}
+
+// The dynamic section has the addresses of the relocations of imports. glibc has relocated them.
+bool DynamicLibrary::redirect(const char* symbol, void* function) const {
+  const link_map* map = map_of(handle_);
+  if (map == nullptr) return false;
+  std::map<ElfW(Sxword), ElfW(Addr)> section;
+  for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry)
+    section.emplace(entry->d_tag, entry->d_un.d_val);
+  // NOLINTBEGIN(performance-no-int-to-ptr): the loader states addresses
+  const auto* symbols = reinterpret_cast<const ElfW(Sym)*>(section[DT_SYMTAB]);
+  const auto* names = reinterpret_cast<const char*>(section[DT_STRTAB]);
+  bool found = false;
+  for (const auto& [table, size] : {std::pair{DT_JMPREL, DT_PLTRELSZ}, std::pair{DT_RELA, DT_RELASZ}}) {
+    const auto* relocation = reinterpret_cast<const ElfW(Rela)*>(section[table]);
+    const auto* const end = relocation + section[size] / sizeof *relocation;
+    for (; relocation != end; ++relocation) {
+      const auto index = relocation->r_info >> 32U;
+      const auto type = relocation->r_info & 0xffffffffU;
+      if ((type != kJumpSlot && type != kGlobalData) ||
+          std::strcmp(names + symbols[index].st_name, symbol) != 0)
+        continue;
+      auto* const slot = reinterpret_cast<std::atomic<void*>*>(map->l_addr + relocation->r_offset);
+      found = make_writable(slot) || found;
+      if (found) slot->store(function);
+    }
+  }
+  // NOLINTEND(performance-no-int-to-ptr)
+  return found;
 }
 
 std::optional<DynamicLibrary> DynamicLibrary::find_loaded(const std::string& soname) {

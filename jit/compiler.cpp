@@ -124,8 +124,6 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
     const NvrtcCopies::Lease nvrtc(*loaded.copies);
     auto compiled = run_compile_job(nvrtc.api(), linker.get(), request, inputs, header);
-    nvrtc.after_use(close_gate_at_exit);
-    if (links) std::call_once(linked_, close_gate_at_exit);
     CUBINET_TRY_ASSIGN(CompileOutput output, std::move(compiled));
     output.record.compiler = identity_;
     if (links) {
@@ -161,7 +159,7 @@ class NvrtcCompiler final : public Compiler {
     const std::lock_guard lock(load_mutex_);
     if (loaded_.api != nullptr) return loaded_;
     CUBINET_TRY_ASSIGN(auto api, NvrtcApi::open(location_.library, location_.builtins));
-    close_gate_at_exit();
+    close_gate_before_destructors_of(api->library());
     CUBINET_TRY_ASSIGN(const std::string loaded_as,
                        loaded_identity(location_, api->library(), *api->builtins()));
     // Fingerprints name the compiler whose files were read when it was opened.
@@ -248,7 +246,6 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
-  std::once_flag linked_;  // the first use of nvJitLink has ended
   std::mutex load_mutex_;
   Loaded loaded_;  // guarded by load_mutex_
   SourceClosures closures_;

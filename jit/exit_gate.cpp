@@ -2,6 +2,7 @@
 #include "exit_gate.hpp"
 
 #include <cstdlib>
+#include <cxxabi.h>
 #include <pthread.h>
 #include <thread>
 
@@ -47,11 +48,27 @@ ExitGate& compiler_gate() {
   return the_compilers;
 }
 
+namespace {
+
 void close_gate_at_exit() {
   [[maybe_unused]] static const int forks =
       ::pthread_atfork(nullptr, nullptr, [] { the_compilers.forget_threads(); });
   // If the registration fails (no memory), the exit does not wait.
   static_cast<void>(std::atexit([] { the_compilers.close(kWaitAtExit); }));
+}
+
+// The exit calls what was registered last first, so the gate is registered again.
+int register_destructor(void (*destructor)(void*), void* object, void* library) {
+  const int result = abi::__cxa_atexit(destructor, object, library);
+  close_gate_at_exit();
+  return result;
+}
+
+}  // namespace
+
+void close_gate_before_destructors_of(const DynamicLibrary& library) {
+  close_gate_at_exit();
+  library.redirect("__cxa_atexit", reinterpret_cast<void*>(&register_destructor));
 }
 
 }  // namespace cubinet

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/dynamic_library.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <utility>
@@ -43,8 +45,9 @@ class ExitGate {
 // The gate of NVRTC and nvJitLink.
 ExitGate& compiler_gate();
 
-// Makes the exit of the process close compiler_gate(), before it destroys the static objects that
-// exist now. Called after a library was loaded and after its first use, which may create more.
-void close_gate_at_exit();
+// Makes the exit of the process close compiler_gate() before it destroys the library's static
+// objects: those that exist now, and those that the library's functions register later, which they
+// also do in the middle of a compilation. Called when a library was loaded.
+void close_gate_before_destructors_of(const DynamicLibrary& library);
 
 }  // namespace cubinet

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linker_inputs.hpp"
 
+#include "exit_gate.hpp"
+
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
 #include "linker_search.hpp"
@@ -23,6 +25,7 @@ Result<std::shared_ptr<const NvJitLinkApi>> LinkerInputs::load() {
   if (loaded_ != nullptr) return loaded_;
   const auto version = linker_version(candidate.library);
   CUBINET_TRY_ASSIGN(auto api, NvJitLinkApi::open(candidate.library, version.value_or(NvrtcVersion{})));
+  close_gate_before_destructors_of(api->library());
   CUBINET_TRY_ASSIGN(const std::string build, build_of_loaded(api->library()));
   // Fingerprints contain the linker whose file was read by the search.
   if (!candidate.identity.ends_with(" " + build)) {

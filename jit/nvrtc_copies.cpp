@@ -12,8 +12,9 @@ namespace {
 // takes longer.
 std::shared_ptr<const NvrtcApi> copy_of(const NvrtcApi& original) {
   auto copy = original.copy();
-  close_gate_at_exit();
-  return copy ? *std::move(copy) : nullptr;
+  if (!copy) return nullptr;
+  close_gate_before_destructors_of((*copy)->library());
+  return *std::move(copy);
 }
 
 }  // namespace

@@ -19,7 +19,6 @@ class NvrtcCopies {
   struct Copy {
     std::shared_future<std::shared_ptr<const NvrtcApi>> api;  // null: the library cannot be copied
     unsigned users = 0;
-    std::once_flag used;
   };
 
  public:
@@ -33,11 +32,6 @@ class NvrtcCopies {
     Lease& operator=(const Lease&) = delete;
     ~Lease();
     const NvrtcApi& api() const;
-    // Calls `first_use` once for each copy.
-    template <class FirstUse>
-    void after_use(const FirstUse& first_use) const {
-      std::call_once(copy_.used, first_use);
-    }
 
    private:
     NvrtcCopies& copies_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/temp_dir.hpp"
+
 #include <cubinet/base/dynamic_library.hpp>
 #include <cubinet/base/elf.hpp>
 #include <cubinet/base/mapped_file.hpp>
@@ -6,6 +8,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -87,4 +92,61 @@ TEST_CASE("a copy of a library has its own state") {
   CHECK(copy->build_id() == library->build_id());
   CHECK(copy->find("cos") != nullptr);
   CHECK(copy->find("cos") != library->find("cos"));
+}
+
+TEST_CASE("copies of a library are different libraries, whatever descriptors they were loaded by") {
+  const auto library = DynamicLibrary::open("libm.so.6");
+  REQUIRE(library);
+  const auto first = DynamicLibrary::open_copy(*library);
+  const auto second = DynamicLibrary::open_copy(*library);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK_FALSE(first->is_same_as(*second));
+  // A program's own library by the path of a descriptor is not the copy that had this number.
+  const test::TempDir folder;
+  std::filesystem::copy_file(CUBINET_TEST_IMPORTS, folder / "imports.so");
+  const int file = ::open((folder / "imports.so").c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(file >= 0);
+  for (int number = file; number < file + 4; ++number) {
+    const int wanted = number == file ? file : ::fcntl(file, F_DUPFD_CLOEXEC, number);
+    const auto own = DynamicLibrary::open("/proc/self/fd/" + std::to_string(wanted));
+    REQUIRE(own);
+    CHECK(own->find("roll") != nullptr);
+    if (wanted != file) ::close(wanted);
+  }
+  ::close(file);
+}
+
+TEST_CASE("a library above the limit of file sizes is not copied, and no signal is raised") {
+  const auto library = DynamicLibrary::open("libm.so.6");
+  REQUIRE(library);
+  struct rlimit before = {};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  struct rlimit small = before;
+  small.rlim_cur = 4096;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const auto copy = DynamicLibrary::open_copy(*library);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  REQUIRE_FALSE(copy);
+  CHECK(copy.error().code == ErrorCode::unavailable);
+  CHECK(copy.error().message.find("File too large") != std::string::npos);
+}
+
+TEST_CASE("an imported function is redirected for one library alone") {
+  const auto library = DynamicLibrary::open(CUBINET_TEST_IMPORTS);
+  REQUIRE(library);
+  const auto copy = DynamicLibrary::open_copy(*library);
+  REQUIRE(copy);
+  const auto roll_of = [](const DynamicLibrary& one) {
+    return reinterpret_cast<int (*)()>(one.find("roll"));
+  };
+  int (*const four)() = [] { return 4; };
+  CHECK(library->redirect("rand", reinterpret_cast<void*>(four)));
+  CHECK(roll_of(*library)() == 4);
+  CHECK(roll_of(*library)() == 4);
+  int others = 0;
+  for (int i = 0; i < 20; ++i)
+    others += roll_of(*copy)() == 4 ? 0 : 1;
+  CHECK(others > 0);
+  CHECK_FALSE(library->redirect("srand", reinterpret_cast<void*>(four)));
 }

@@ -21,8 +21,8 @@ class DynamicLibrary {
   static Result<DynamicLibrary> open(const std::string& name);
   // Loads the file of a loaded library once more, with its own state, from a private copy in
   // /var/tmp that no name refers to. The copy takes the file's size on that disk as long as the
-  // process lives. Returns unavailable if the file cannot be copied or executed there, or if it is
-  // no longer the loaded one.
+  // process lives. Returns unavailable if the file cannot be copied or executed there, if it
+  // exceeds the process's limit of file sizes, or if it is no longer the loaded one.
   static Result<DynamicLibrary> open_copy(const DynamicLibrary& loaded);
   // Returns the library that the process has loaded under this soname, which every later open of
   // the soname also gets. Returns nullopt if there is none. Loads nothing.
@@ -39,6 +39,10 @@ class DynamicLibrary {
   // Returns the GNU build-id of the library in memory, even if the file has changed since. Returns
   // nullopt if it has none.
   std::optional<Bytes> build_id() const;
+  // Makes the library's own calls of an imported function go to `function`, which must have the
+  // same type and live as long as the process. Returns false if the library does not import it.
+  // Calls that other threads make meanwhile reach either function.
+  bool redirect(const char* symbol, void* function) const;
   // Returns whether both are the same loaded library.
   bool is_same_as(const DynamicLibrary& other) const { return handle_ == other.handle_; }
 
