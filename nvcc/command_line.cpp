@@ -21,8 +21,7 @@ Error for_nvcc(std::string reason) {
 
 // Flags of every compilation. nvcc compiles functions without annotation for the host, and calls
 // them from device code if they are constexpr. It has __int128.
-constexpr std::array<const char*, 2> kUsualFlags = {"--device-as-default-execution-space",
-                                                    "--device-int128"};
+constexpr std::array<const char*, 2> kUsualFlags = {"--device-as-default-execution-space", "--device-int128"};
 
 // Calls `use` with each part of a list. Empty parts are included.
 template <class Use>

@@ -78,8 +78,7 @@ Result<SessionOptions> options_from(const EnvironmentVariables& environment, Log
   return options;
 }
 
-Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOptions& given,
-                                    HomeNotes& notes) {
+Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOptions& given, HomeNotes& notes) {
   CUBINET_TRY_ASSIGN(SourceProgram program, program_of(line));
   SessionOptions options = given;
   for (const std::string& folder : line.include_directories) {

@@ -26,8 +26,7 @@ struct CompileStep {
 // Finds the build of a line in the stores of the options, or makes it with NVRTC and keeps it. Sets
 // `notes` to those of the home once it is open. Returns errors for which nvcc is no answer: the
 // options are wrong, the source does not exist, or nothing may be compiled.
-Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOptions& options,
-                                    HomeNotes& notes);
+Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOptions& options, HomeNotes& notes);
 
 // Returns the options that the environment sets: those of every front end
 // (session_options_from()), CUBINET_NVCC_BUNDLES and CUBINET_NVCC_CACHES (files or references,

@@ -2,8 +2,8 @@
 #include "command_line.hpp"
 #include "compile_step.hpp"
 #include "home_notes.hpp"
-#include "preamble.hpp"
 #include "nvcc_terms.hpp"
+#include "preamble.hpp"
 #include "real_nvcc.hpp"
 
 #include <cubinet/base/file_system.hpp>

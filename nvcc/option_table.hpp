@@ -9,23 +9,23 @@ namespace cubinet::nvcc {
 
 // The meaning of an option of nvcc for the machine code of one source.
 enum class OptionRole {
-  nvrtc,              // NVRTC has it too
-  no_effect,          // it has no effect on device code
-  host_options,       // has none, unless the host's preprocessor reads one of its values
-  ptxas_verbose,      // ptxas reports registers and memory
-  define,             // a macro is defined
-  undefine,           // a macro is undefined
-  include_folder,     // searched for headers
-  system_folder,      // searched for headers after these
-  output,             // the output file
-  cubin,              // the product is a cubin
-  ptx,                // the product is PTX
-  architecture,       // a target
-  code,               // a target of machine code
-  generate_code,      // both of them
-  machine,            // the host's word size
-  relocatable,        // whether the code is linked later
-  pass                // such a line is for nvcc
+  nvrtc,           // NVRTC has it too
+  no_effect,       // it has no effect on device code
+  host_options,    // has none, unless the host's preprocessor reads one of its values
+  ptxas_verbose,   // ptxas reports registers and memory
+  define,          // a macro is defined
+  undefine,        // a macro is undefined
+  include_folder,  // searched for headers
+  system_folder,   // searched for headers after these
+  output,          // the output file
+  cubin,           // the product is a cubin
+  ptx,             // the product is PTX
+  architecture,    // a target
+  code,            // a target of machine code
+  generate_code,   // both of them
+  machine,         // the host's word size
+  relocatable,     // whether the code is linked later
+  pass             // such a line is for nvcc
 };
 
 enum class OptionValue { none, required };

@@ -20,7 +20,8 @@ bool is_program(const std::string& path) {
 }
 
 bool is_same_file(const std::string& path, const std::string& other) {
-  struct stat one {}, two {};
+  struct stat one {
+  }, two{};
   return ::stat(path.c_str(), &one) == 0 && ::stat(other.c_str(), &two) == 0 && one.st_dev == two.st_dev &&
          one.st_ino == two.st_ino;
 }
