@@ -37,6 +37,7 @@ Result<SourceProgram> program_of(const CompileLine& line) {
   program.folder = whole.parent_path().string();
   program.flags = line.flags;
   program.preludes.push_back({kPreambleName, std::string(preamble()), {}});
+  program.headers = adapted_headers(line.include_directories);
   return program;
 }
 

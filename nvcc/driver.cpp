@@ -7,7 +7,6 @@
 #include "real_nvcc.hpp"
 
 #include <cubinet/base/file_system.hpp>
-#include <cubinet/base/sha256.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/jit/compiler.hpp>
@@ -123,8 +122,7 @@ class Driver {
     const std::string release = identity.substr(begin, identity.find(',') - begin);
     print(stdout, std::string("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet ") +
                       CUBINET_VERSION + "\nCuda compilation tools, release " + release + ", V" + release +
-                      "\nBuild " + identity + "; preamble " +
-                      sha256(as_bytes(preamble())).to_hex().substr(0, 16) + "\n");
+                      "\nBuild " + identity + "; preamble " + preamble_digest().substr(0, 16) + "\n");
     return std::fflush(stdout) == 0 ? 0 : kFailed;
   }
 

@@ -3,6 +3,7 @@
 
 #include "support/compiler_search.hpp"
 #include "support/ok.hpp"
+#include "support/temp_dir.hpp"
 
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/kernel_templates/source_program.hpp>
@@ -60,6 +61,37 @@ TEST_CASE("The preamble goes with targets that have no programmatic launch") {
   request.kernel_template = ok(program.as_template());
   request.target = ok(SmTarget::parse("sm_80"));
   ok(ok(Compiler::open(test::compiler_search()))->compile(request));
+}
+
+TEST_CASE("A descriptor of CuTe is a parameter as under nvcc") {
+  const test::TempDir folder;
+  const auto write = [&](const char* name, const char* text) { test::write_file(folder / name, text); };
+  for (const char* name : {"cutlass/numeric_types.h", "cute/config.hpp", "cute/arch/util.hpp",
+                           "cute/arch/copy.hpp", "cute/arch/copy_sm90.hpp", "cute/container/alignment.hpp",
+                           "cute/container/bit_field.hpp", "cute/numeric/numeric_types.hpp"})
+    write(name, "#pragma once\n");
+  write("cute/container/array.hpp", "#pragma once\nstruct alignas(16) Sixteen { int i; };\n");
+  CHECK(adapted_headers({folder.path().string()}).empty());
+  write("cute/arch/copy_sm90_desc.hpp",
+        "#pragma once\n#include <cute/container/array.hpp>\nnamespace cute {\n"
+        "#ifdef __CUDACC_RTC__\nusing TmaDescriptor = struct alignas(64) { char bytes[128]; };\n"
+        "using Im2ColTmaDescriptor = struct alignas(64) { char bytes[128]; };\n#endif\n}\n");
+  SourceProgram program;
+  program.text =
+      "#include <cute/arch/copy_sm90_desc.hpp>\nstatic_assert(alignof(Sixteen) == 16, \"\");\n"
+      "struct alignas(32) Own { int i; };\nstatic_assert(alignof(Own) == 32, \"\");\n"
+      "__global__ void k(int* out, const __grid_constant__ cute::TmaDescriptor map) { *out = sizeof(map); "
+      "}\n";
+  program.flags = {"--device-as-default-execution-space"};
+  program.headers = adapted_headers({"/nowhere", folder.path().string()});
+  REQUIRE(program.headers.size() == 1);
+  CompileRequest request;
+  request.kernel_template = ok(program.as_template());
+  request.target = ok(SmTarget::parse("sm_90a"));
+  request.options.include_directories = {folder.path().string()};
+  const CompileOutput output = ok(ok(Compiler::open(test::compiler_search()))->compile(request));
+  REQUIRE(output.record.entry_points.size() == 1);
+  CHECK(output.record.entry_points[0].symbol == "_Z1kPi14CUtensorMap_st");
 }
 
 TEST_CASE("Lines and file names stay those of the source") {
