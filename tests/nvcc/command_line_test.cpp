@@ -53,7 +53,7 @@ TEST_CASE("The line of DeepJIT makes a cubin") {
                                                "--device-as-default-execution-space", "--device-int128"});
 }
 
-TEST_CASE("The line of CuPy's nvcc back end has an output by default") {
+TEST_CASE("The line of the nvcc back end of CuPy has an output by default") {
   const CompileLine line =
       ok(parse("-gencode=arch=compute_90,code=sm_90 --cubin -I/cupy/include -DM=1 /t/x.cu"));
   CHECK(line.output == "x.cubin");

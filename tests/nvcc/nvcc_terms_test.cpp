@@ -6,7 +6,7 @@
 namespace cubinet::nvcc {
 namespace {
 
-TEST_CASE("A message names the options and variables of cubinet-nvcc") {
+TEST_CASE("A message names the options and variables of cubinet nvcc") {
   CHECK(in_nvcc_terms("name its folder with `CompileOptions::include_directories`") ==
         "name its folder with -I");
   CHECK(in_nvcc_terms("`HomeOptions::path`, `HomeOptions::path`") == "CUBINET_HOME, CUBINET_HOME");

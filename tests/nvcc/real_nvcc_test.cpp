@@ -22,7 +22,7 @@ std::string script(const TempDir& folder, std::string_view name, std::string_vie
   return path.string();
 }
 
-TEST_CASE("CUBINET_NVCC precedes CUDA_HOME, and CUDA_HOME precedes PATH") {
+TEST_CASE("The named nvcc precedes that of the toolkit, and that precedes the search path") {
   const TempDir folder;
   const std::string own = script(folder, "own", "");
   const std::string named = script(folder, "named", "");
