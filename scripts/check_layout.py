@@ -32,15 +32,15 @@ ONLY_IN = {
 # Source files without a test of the same name, and the reasons.
 NO_NAMESAKE_TEST = {
     "cli/main.cpp": "a few lines; the CLI is tested as a process",
+    "nvcc/main.cpp": "a few lines; the executable is tested as a process",
 }
 
 # The test suites, which are labels of tests. CONTRIBUTING.md describes each.
 TEST_SUITES = {"loop"}
 
-# The front end. Only it names the tool's verbs, options and environment variables; a message of the
-# library names the API in backticks (`HomeOptions::path`), and the table says what the tool calls
-# it.
-FRONT_END = "cli"
+# The front ends. Only they name verbs, options and environment variables; a message of the library
+# names the API in backticks (`HomeOptions::path`), and the table says what the tool calls it.
+FRONT_ENDS = ("cli", "nvcc")
 VERBS = "cli/application.cpp"
 TOOL_TERMS = "cli/tool_terms.cpp"
 # The table of what the C header calls it.
@@ -232,7 +232,7 @@ class Checker:
             if found and not path.startswith(homes):
                 self.report(path, f"{found.group(0)!r} belongs to {', '.join(homes)} alone")
         module = path.split("/")[0]
-        if module in self.modules and module != FRONT_END and path != C_TERMS and "/device/" not in path:
+        if module in self.modules and module not in FRONT_ENDS and path != C_TERMS and "/device/" not in path:
             self.check_messages(path)
         public = f"{module}/include/" in path
         for bracket, header in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', code, re.MULTILINE):

@@ -36,7 +36,7 @@ declare -A left_out=([asan]='gpu' [tsan]='gpu|loop' [portable]='gpu' [dev]='gpu'
 
 # The targets of a tree: those that it runs. The GPU tests are compiled once, in the fastest tree.
 declare -A targets=([asan]='--target tests_unit tests_nvrtc tests_stub tests_gpu' [tsan]='--target tests_threads'
-  [portable]='--target cubinet cubinet_tool tests_plain tests_property examples/all')
+  [portable]='--target cubinet cubinet_tool cubinet_nvcc_tool tests_plain tests_property examples/all')
 
 count() { # FILE PATTERN: how many of ctest's <testcase> elements match
   tr '\n' ' ' <"$1" | sed 's/<testcase /\n&/g' | grep -c "^<testcase .*$2" || true

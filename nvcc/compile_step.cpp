@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile_step.hpp"
+
+#include "preamble.hpp"
+
+#include <cubinet/base/absolute_path.hpp>
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/jit/compiler.hpp>
+#include <cubinet/session.hpp>
+#include <cubinet/session/environment.hpp>
+
+#include <sstream>
+
+namespace cubinet::nvcc {
+namespace {
+
+constexpr std::uint64_t kMaximumSourceBytes = std::uint64_t{16} << 20;
+constexpr const char* kBuildHeader = "cubinet-nvcc/build";
+
+std::vector<std::string> words_of(const EnvironmentVariables& environment, std::string_view variable) {
+  std::istringstream list(environment.find(variable).value_or(""));
+  std::vector<std::string> words;
+  for (std::string word; list >> word;)
+    words.push_back(word);
+  return words;
+}
+
+// Reads the source. Its name is its file's without the folder.
+Result<SourceProgram> program_of(const CompileLine& line) {
+  const std::filesystem::path file = line.source;
+  SourceProgram program;
+  CUBINET_TRY_ASSIGN(const Bytes text, posix_file_system()->read(file, kMaximumSourceBytes));
+  program.text = as_text(text);
+  program.name = file.stem().string();
+  program.ending = file.extension().string();
+  CUBINET_TRY_ASSIGN(const std::filesystem::path whole, absolute_path(file));
+  program.folder = whole.parent_path().string();
+  program.flags = line.flags;
+  program.preludes.push_back({kPreambleName, std::string(preamble()), {}});
+  program.headers = adapted_headers(line.include_directories);
+  return program;
+}
+
+CompileStep for_nvcc(Error reason) {
+  CompileStep step;
+  step.refused = std::move(reason);
+  return step;
+}
+
+// Returns whether nvcc may compile what NVRTC has refused with this error.
+bool is_refusal(ErrorCode code) {
+  return code == ErrorCode::compile_failed || code == ErrorCode::invalid_argument ||
+         code == ErrorCode::unsupported;
+}
+
+// Returns the fingerprint of a build: of all texts that it reads, the flags and NVRTC.
+Result<BuildFingerprint> fingerprint_of(Compiler& compiler, const SourceProgram& program,
+                                        const CompileLine& line, const CompileOptions& options) {
+  CompileRequest request;
+  CUBINET_TRY_ASSIGN(request.kernel_template, program.as_template());
+  CUBINET_TRY_ASSIGN(request.spec, request.kernel_template->resolve({}));
+  request.target = line.target;
+  request.kind = line.kind;
+  request.options = options;
+  request.resolved = true;
+  return compiler.fingerprint(request);
+}
+
+}  // namespace
+
+Result<SessionOptions> options_from(const EnvironmentVariables& environment, LogSink log) {
+  CUBINET_TRY_ASSIGN(SessionOptions options, session_options_from(environment));
+  options.log = std::move(log);
+  for (std::string& place : words_of(environment, "CUBINET_NVCC_BUNDLES"))
+    options.bundles.push_back({std::move(place)});
+  const std::string key = environment.find("CUBINET_NVCC_CACHE_KEY").value_or("");
+  for (std::string& reference : words_of(environment, "CUBINET_NVCC_CACHES"))
+    options.caches.push_back({std::move(reference), key});
+  return options;
+}
+
+Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOptions& given, HomeNotes& notes) {
+  CUBINET_TRY_ASSIGN(SourceProgram program, program_of(line));
+  SessionOptions options = given;
+  for (const std::string& folder : line.include_directories) {
+    CUBINET_TRY_ASSIGN(const std::filesystem::path whole, absolute_path(folder));
+    options.compile_options.include_directories.push_back(whole.string());
+  }
+  CUBINET_TRY_ASSIGN(const auto session, Session::open(options));
+  if (session->home() != nullptr && session->home()->description().writable)
+    notes = HomeNotes(session->home()->description().place);
+  Runtime& runtime = session->runtime();
+  const auto compiler = runtime.compiler();
+  if (!compiler) return for_nvcc(compiler.error());
+  const auto fingerprint = fingerprint_of(**compiler, program, line, options.compile_options);
+  if (!fingerprint) return for_nvcc(fingerprint.error());
+  if (const auto reason = notes.refusal(*fingerprint))
+    return for_nvcc(Error{ErrorCode::unsupported, *reason});
+  // Headers and NVRTC are part of the key, too: a bundle's build is used only if it is exactly this
+  // one, because its caller relies on the headers that it has. No source includes this header.
+  program.headers[kBuildHeader] = fingerprint->digest.to_hex();
+  CUBINET_TRY_ASSIGN(const auto kernel, runtime.resolve(program));
+  auto found = runtime.cubin(kernel->spec(), line.target, line.kind);
+  if (!found) {
+    CompileStep step = for_nvcc(found.error());
+    if (is_refusal(found.error().code)) step.fingerprint = *fingerprint;
+    return step;
+  }
+  if (!found->has_value()) {
+    return Error{ErrorCode::unavailable,
+                 "'" + line.source + "' is in no store, and `CUBINET_COMPILE` forbids compiling",
+                 "add a bundle that has it with `CUBINET_NVCC_BUNDLES`, or allow compiling"};
+  }
+  CompileStep step;
+  step.image = (*found)->cubin.image;
+  step.log = (*found)->cubin.record->warnings;
+  step.source = to_string((*found)->source);
+  return step;
+}
+
+}  // namespace cubinet::nvcc

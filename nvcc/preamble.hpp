@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet::nvcc {
+
+inline constexpr const char* kPreambleName = "nvcc_preamble.cuh";
+
+// Returns the text that is included before the first line of each source. It declares what nvcc
+// declares by itself and NVRTC does not.
+std::string_view preamble();
+
+// Returns the texts of headers that would declare other parameters under NVRTC than under nvcc, by
+// the names that #include gives. Each includes the original. A header is contained only if one of
+// the folders has it.
+std::map<std::string, std::string> adapted_headers(const std::vector<std::string>& folders);
+
+// Returns a digest of everything here, for the version.
+std::string preamble_digest();
+
+}  // namespace cubinet::nvcc
