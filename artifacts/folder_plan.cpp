@@ -110,8 +110,13 @@ class Planner {
       findings_.add(ArtifactFindingKind::conflict, name, "a further row cannot be read");
     }
     headers_.push_back(digest);
-    if (const PublishedHeader* known = find_published_header(digest)) {
-      plan_.version = known->publisher;
+    const PublishedHeader* known = find_published_header(digest);
+    // A known list states the digest of a header that no one here has seen.
+    if (known == nullptr && list_digest_ && listed != nullptr && listed->listed == digest &&
+        !header->rows.empty())
+      known = find_published_list(*list_digest_);
+    if (known != nullptr) {
+      plan_.known = known;
       for (KernelRow& row : header->rows)
         row.layout = known->argument_layout;
     }

@@ -5,6 +5,7 @@
 
 #include <cubinet/artifacts/artifact_folder.hpp>
 #include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 
 #include <optional>
 #include <string>
@@ -49,7 +50,8 @@ struct FolderPlan {
   std::vector<std::string> lost_headers;
   // The pin of the metadata (ArtifactImport::pin). Empty if there is none.
   std::string pin;
-  std::string version;  // the publisher's version if a header is known
+  // The known header of attention kernels, or nullptr.
+  const PublishedHeader* known = nullptr;
 };
 
 FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings);
