@@ -16,7 +16,8 @@ constexpr std::string_view kCubinEnding = ".cubin";
 
 class Planner {
  public:
-  Planner(const ArtifactFolder& folder, FindingSink& findings) : folder_(folder), findings_(findings) {}
+  Planner(const ArtifactFolder& folder, FindingSink& findings, FindList find_list)
+      : folder_(folder), findings_(findings), find_list_(find_list) {}
 
   FolderPlan run() {
     read_list();
@@ -114,7 +115,7 @@ class Planner {
     // A known list states the digest of a header that no one here has seen.
     if (known == nullptr && list_digest_ && listed != nullptr && listed->listed == digest &&
         !header->rows.empty())
-      known = find_published_list(*list_digest_);
+      known = find_list_(*list_digest_);
     if (known != nullptr) {
       plan_.known = known;
       for (KernelRow& row : header->rows)
@@ -175,6 +176,7 @@ class Planner {
 
   const ArtifactFolder& folder_;
   FindingSink& findings_;
+  FindList find_list_;
   ArtifactReader reader_;
   FolderPlan plan_;
   std::vector<ChecksumEntry> list_;
@@ -185,8 +187,8 @@ class Planner {
 
 }  // namespace
 
-FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings) {
-  return Planner(folder, findings).run();
+FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings, FindList find_list) {
+  return Planner(folder, findings, find_list).run();
 }
 
 bool says_nothing(const Error& error) {

@@ -54,7 +54,11 @@ struct FolderPlan {
   const PublishedHeader* known = nullptr;
 };
 
-FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings);
+// Finds the known header of a folder by the digest of its list.
+using FindList = const PublishedHeader* (*)(const Sha256Digest& list);
+
+FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings,
+                       FindList find_list = find_published_list);
 
 // Returns whether a file with this read error may be sound: it is neither missing nor not a file.
 bool says_nothing(const Error& error);

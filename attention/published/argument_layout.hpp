@@ -74,8 +74,8 @@ struct ArgumentLayout {
   bool scales_blocks = false;
   // If true, separate_qkv always writes its softmax statistics.
   bool keeps_stats_of_ragged = false;
-  // If true, a context kernel's CTA counts the tokens of all its tiles of Q, and separate_qkv has no
-  // batch stride. If false, it counts those of one tile.
+  // If true, a context kernel's CTA counts the tokens of all its tiles of Q, and separate_qkv has
+  // no batch stride. If false, it counts those of one tile.
   bool counts_tokens_of_cta = false;
   std::array<std::uint16_t, kArgumentMembers> offsets{};
 

@@ -56,8 +56,8 @@ std::uint64_t kv_splits(const AttentionProblem& problem, const KernelFacts& kern
   return std::min({useful, std::max<std::uint64_t>(1, sm_count / base_ctas), std::uint64_t{most}});
 }
 
-// Returns whether FlashInfer's reduction supports the kernel: it keeps A and B, with tiles of 64 rows
-// (or 128, if it is not a kernel of latent attention) and 128 KV tokens.
+// Returns whether FlashInfer's reduction supports the kernel: it keeps A and B, with tiles of 64
+// rows (or 128, if it is not a kernel of latent attention) and 128 KV tokens.
 bool can_reduce_separately(const AttentionProblem& problem, const KernelSelector& selector,
                            std::uint32_t head_dim) {
   const bool tile =

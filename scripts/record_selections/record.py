@@ -9,7 +9,7 @@ VERSION is a release of flashinfer-python, which pip fetches. CUBINS is the fold
 is compiled with the columns that the header lacks, at their defaults. OUTPUT gets one JSON line per
 problem, compressed. The same arguments give the same file. The publisher's headers are compiled
 unchanged, with stand-ins for the headers that selection does not use, and run against a driver that
-executes nothing (harness.cpp): a device of 10.0 with 148 SMs.
+executes nothing (harness.cc): a device of 10.0 with 148 SMs.
 """
 import gzip
 import os
@@ -141,7 +141,7 @@ def build(version, cubins, folder):
     program = pathlib.Path(folder) / "harness"
     subprocess.run(["g++", "-std=c++20", "-O1", "-w", "-DTLLM_GEN_FMHA_CUBIN_PATH=\"\"",
                     "-DTLLM_GEN_FMHA_METAINFO_HASH=\"\"", f"-I{include}", f"-I{include / FMHA}", f"-I{toolkit}",
-                    str(HERE / "harness.cpp"), "-o", str(program)], check=True)
+                    str(HERE / "harness.cc"), "-o", str(program)], check=True)
     return program
 
 

@@ -15,10 +15,10 @@ namespace cubinet {
 // its kernels' arguments. A cubin does not state the layout, and the size of its arguments does not
 // identify it: cubins of several versions, between which 25 members move, all take 1,152 bytes.
 struct PublishedHeader {
-  // Of the header's bytes, 64 hex digits. Empty if no one here has seen the header: the list of its
-  // folder then identifies it.
+  // The digest of the header's bytes, 64 hex digits. Empty if no one here has seen the header: the
+  // list of its folder then identifies it.
   std::string_view sha256;
-  // Of the folder's checksums.txt, 64 hex digits, which has the header's digest. Empty if unknown.
+  // The digest of the folder's checksums.txt, which lists the header. Empty if unknown.
   std::string_view list_sha256;
   std::string_view publisher;  // package and version: "flashinfer-cubin 0.6.13"
   // The name of the layout of its kernels' arguments: "0.6.13". Empty if unknown.

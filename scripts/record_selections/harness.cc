@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -118,7 +119,14 @@ std::string getCubin(const std::string&, const std::string&) {
 }  // namespace flashinfer::trtllm_cubin_loader
 
 namespace tensorrt_llm::kernels {
-void runFmhaReduction(TllmGenFmhaKernelMetaInfo const&, KernelParams const&, int32_t, bool, cudaStream_t) {}
+// The publisher's reduction refuses these types after the selected kernel was launched.
+void runFmhaReduction(TllmGenFmhaKernelMetaInfo const& row, KernelParams const&, int32_t, bool,
+                      cudaStream_t) {
+  const bool separate =
+      static_cast<MultiCtasKvMode>(row.mMultiCtasKvMode) == MultiCtasKvMode::GmemReductionWithSeparateKernel;
+  if (separate && row.mDataTypeO == DATA_TYPE_E2M1)
+    throw std::runtime_error("the reduction has no such type");
+}
 }  // namespace tensorrt_llm::kernels
 
 int main() {
