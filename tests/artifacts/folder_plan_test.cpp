@@ -152,8 +152,8 @@ TEST_CASE("rows that cannot be taken are conflicts with their lines, whatever th
 namespace {
 
 const PublishedHeader* any_list(const Sha256Digest&) {
-  static constexpr PublishedHeader kHeader{{}, {}, "publisher 9", "0.7.2", 1408, "0.7.2"};
-  return &kHeader;
+  static constexpr PublishedHeader kListed{{}, {}, "publisher 9", "0.7.2", 1408, "0.7.2"};
+  return &kListed;
 }
 
 }  // namespace
