@@ -16,7 +16,8 @@ constexpr std::string_view kCubinEnding = ".cubin";
 
 class Planner {
  public:
-  Planner(const ArtifactFolder& folder, FindingSink& findings) : folder_(folder), findings_(findings) {}
+  Planner(const ArtifactFolder& folder, FindingSink& findings, FindList find_list)
+      : folder_(folder), findings_(findings), find_list_(find_list) {}
 
   FolderPlan run() {
     read_list();
@@ -110,8 +111,13 @@ class Planner {
       findings_.add(ArtifactFindingKind::conflict, name, "a further row cannot be read");
     }
     headers_.push_back(digest);
-    if (const PublishedHeader* known = find_published_header(digest)) {
-      plan_.version = known->publisher;
+    const PublishedHeader* known = find_published_header(digest);
+    // A known list states the digest of a header that no one here has seen.
+    if (known == nullptr && list_digest_ && listed != nullptr && listed->listed == digest &&
+        !header->rows.empty())
+      known = find_list_(*list_digest_);
+    if (known != nullptr) {
+      plan_.known = known;
       for (KernelRow& row : header->rows)
         row.layout = known->argument_layout;
     }
@@ -170,6 +176,7 @@ class Planner {
 
   const ArtifactFolder& folder_;
   FindingSink& findings_;
+  FindList find_list_;
   ArtifactReader reader_;
   FolderPlan plan_;
   std::vector<ChecksumEntry> list_;
@@ -180,8 +187,8 @@ class Planner {
 
 }  // namespace
 
-FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings) {
-  return Planner(folder, findings).run();
+FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings, FindList find_list) {
+  return Planner(folder, findings, find_list).run();
 }
 
 bool says_nothing(const Error& error) {

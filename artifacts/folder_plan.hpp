@@ -5,6 +5,7 @@
 
 #include <cubinet/artifacts/artifact_folder.hpp>
 #include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 
 #include <optional>
 #include <string>
@@ -49,10 +50,15 @@ struct FolderPlan {
   std::vector<std::string> lost_headers;
   // The pin of the metadata (ArtifactImport::pin). Empty if there is none.
   std::string pin;
-  std::string version;  // the publisher's version if a header is known
+  // The known header of attention kernels, or nullptr.
+  const PublishedHeader* known = nullptr;
 };
 
-FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings);
+// Finds the known header of a folder by the digest of its list.
+using FindList = const PublishedHeader* (*)(const Sha256Digest& list);
+
+FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings,
+                       FindList find_list = find_published_list);
 
 // Returns whether a file with this read error may be sound: it is neither missing nor not a file.
 bool says_nothing(const Error& error);

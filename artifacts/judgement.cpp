@@ -204,7 +204,7 @@ class Judge {
   // Returns whether the kernel's argument has the size that the kernels of its header have. A
   // kernel that differs is imported without a layout, so it is never launched.
   bool argument_agrees(const PlannedFile& file, const FileCheck& check, const KernelRow& row) {
-    const PublishedHeader* header = find_published_header(plan_.pin);
+    const PublishedHeader* header = plan_.known;
     if (header == nullptr) return true;
     const CubinInspection& inspection = check.file.inspection;
     const auto found = std::find(inspection.kernels.begin(), inspection.kernels.end(), row.function_name);
@@ -311,7 +311,7 @@ class Judge {
 
   // Sets the pin. A folder without metadata is identified by its content.
   void pin() {
-    import_.version = plan_.version;
+    if (plan_.known != nullptr) import_.version = plan_.known->publisher;
     import_.pin = plan_.pin;
     if (import_.pin.empty()) {
       Sha256Hasher hasher;

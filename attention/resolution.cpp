@@ -3,6 +3,7 @@
 #include "tuning/tuned_plan.hpp"
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/kernel_table/selection_rules.hpp>
 
 namespace cubinet {
 namespace {
@@ -29,6 +30,12 @@ BackendDecline declined_launch(AttentionPlan plan, std::string_view backend) {
 Result<void> check_request(const PlanRequest& request) {
   CUBINET_TRY(check_problem(request.problem));
   CUBINET_TRY(check_device(request.device));
+  if (request.options.rules && find_rules(*request.options.rules) == nullptr) {
+    return Error{ErrorCode::invalid_argument,
+                 "`PlanOptions::rules` is '" + *request.options.rules +
+                     "', and the selection rules of this version are not known",
+                 "use " + known_rule_versions()};
+  }
   const auto device = request.kernels.device();
   if (!device || *device == request.device.capability) return {};
   return Error{ErrorCode::invalid_argument, "the kernels to plan with are those of a device of " +

@@ -218,6 +218,8 @@ Result<PlanOptions> plan_options_of(const cubinet_plan_options* options) {
   CUBINET_TRY(check_reserved(given.reserved, "options.reserved"));
   CUBINET_TRY_ASSIGN(std::string backend, text_of(given.backend, "options.backend"));
   if (!backend.empty()) converted.backend = std::move(backend);
+  CUBINET_TRY_ASSIGN(std::string rules, text_of(given.rules, "options.rules"));
+  if (!rules.empty()) converted.rules = std::move(rules);
   if (given.splits != 0) converted.splits = given.splits;
   if (given.split_tokens != 0) converted.split_tokens = given.split_tokens;
   converted.may_compile = (given.flags & CUBINET_PLAN_EXISTING_KERNELS) == 0;

@@ -119,6 +119,13 @@ void add_device_arguments(CLI::App& verb, DeviceArguments& arguments) {
   add_sm_count(verb, arguments);
 }
 
+void add_rules(CLI::App& verb, std::string& rules) {
+  add_text(
+      verb, "--rules", rules, "VERSION",
+      "Select published kernels by the rules of this FlashInfer, 0.6.17 (default: the newest that has their "
+      "header)");
+}
+
 CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments) {
   return add_integer(verb, "--sm-count", arguments.sm_count, 1, kMost,
                      "Its multiprocessors (known by themselves: " + usual_devices() + ")");

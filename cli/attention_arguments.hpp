@@ -58,6 +58,8 @@ struct DeviceArguments {
 void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments);
 void add_operation_argument(CLI::App& verb, AttentionArguments& arguments);
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments);
+// Adds --rules, PlanOptions::rules.
+void add_rules(CLI::App& verb, std::string& rules);
 CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments);
 inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla-decode"};
 

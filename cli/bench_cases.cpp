@@ -25,6 +25,7 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
       ->type_name("NAME");
   verb.add_flag("--programmatic-launch", arguments.programmatic_launch,
                 "Runs may start before the one ahead of them ends");
+  add_rules(verb, arguments.rules);
   add_integer(verb, "--splits", arguments.splits, 1, 256, "KV splits of a sequence (default: as planned)");
   verb.add_option("--goal", arguments.goals,
                   "To be reached: read:SHARE, us:NUMBER, teraflops:NUMBER, row:TAG:RATIO, peer:NAME:RATIO, "
@@ -60,6 +61,7 @@ Result<BenchmarkCase> benchmark_case_of(const BenchCase& given) {
   made.lengths_unknown = given.lengths_unknown;
   made.starts_early = given.programmatic_launch;
   made.splits = given.splits;
+  if (!given.rules.empty()) made.rules = given.rules;
   made.backends = given.backends;
   made.goals = given.goals;
   made.tag = given.tag;

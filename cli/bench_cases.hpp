@@ -21,6 +21,7 @@ struct BenchCase {
   bool lengths_unknown = false;  // BenchmarkCase::lengths_unknown
   bool programmatic_launch = false;
   std::uint32_t splits = 0;        // 0: as planned
+  std::string rules;               // empty: the newest that fit the rows
   std::vector<std::string> goals;  // BenchmarkCase::goals
   std::string where;               // "'FILE', line 3" of a sweep; empty: the command's own options
 };

@@ -68,6 +68,7 @@ constexpr Term kTerms[] = {
     {"MirrorFoldersOptions::lists", "--checksums sha256:DIGEST, several by --checksums FILE"},
     {"PinOptions::manifest", "--manifest"},
     {"PlanOptions::may_compile", "PlanOptions::may_compile"},  // verbs plan and bind with one Runtime
+    {"PlanOptions::rules", "--rules"},
     {"Runtime::resolve()", "cubinet"},
     {"PrebuildOptions::matrix", "MATRIX"},
     {"PrebuildOptions::request", "--device and --problems"},

@@ -107,10 +107,11 @@ class NvrtcCompiler final : public Compiler {
   }
 
   Result<CompileOutput> compile(const CompileRequest& given) override {
+    // First, because the process may be exiting: what the rest reads is then being destroyed.
+    CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target, request.kind));
     CUBINET_TRY(check_environment());
-    CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, {request.target, request.kind}));
     const bool links = needs_link(request.spec.options);

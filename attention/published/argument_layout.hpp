@@ -61,7 +61,8 @@ enum class ArgumentMember : std::uint8_t {
 inline constexpr std::size_t kArgumentMembers = 42;
 
 // The offsets of the members, and other differences between versions of the code that reads them.
-// Source: recorded launches of FlashInfer 0.6.2 and 0.6.13 (tests/attention/goldens).
+// Source: recorded launches of FlashInfer 0.6.2 and 0.6.13 (tests/cli/goldens), and for 0.7.2 the
+// host code of 0.6.18 to 0.7.2 (`kernelParams.h`).
 struct ArgumentLayout {
   static constexpr std::uint16_t kAbsent = 0xffff;
 
@@ -73,6 +74,9 @@ struct ArgumentLayout {
   bool scales_blocks = false;
   // If true, separate_qkv always writes its softmax statistics.
   bool keeps_stats_of_ragged = false;
+  // If true, a context kernel's CTA counts the tokens of all its tiles of Q, and separate_qkv has
+  // no batch stride. If false, it counts those of one tile.
+  bool counts_tokens_of_cta = false;
   std::array<std::uint16_t, kArgumentMembers> offsets{};
 
   std::uint16_t offset_of(ArgumentMember member) const { return offsets[static_cast<std::size_t>(member)]; }

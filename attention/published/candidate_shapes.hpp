@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cubinet/attention/problem.hpp>
-#include <cubinet/kernel_table/published_header.hpp>
+#include <cubinet/kernel_table/selection_rules.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,9 @@ struct Shape {
   std::uint16_t tile_size_q = 128;
   std::uint16_t head_dim_per_cta_v = 0;
   bool two_cta = false;
+  bool groups_tokens = false;  // latent attention: query tokens share a tile
+
+  friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 // All shapes that can serve a problem in the order of preference: the choice of the rules, then its
@@ -27,8 +31,11 @@ struct CandidateShapes {
   std::size_t count = 0;
   std::size_t compared = 0;
 
+  // Adds a shape that is not in the list.
   void add(const Shape& shape) {
-    if (count < kMaximum) shapes[count++] = shape;
+    const Shape* const begin = shapes.data();
+    const Shape* const end = begin + count;
+    if (count < kMaximum && std::find(begin, end, shape) == end) shapes[count++] = shape;
   }
 };
 
@@ -40,5 +47,9 @@ CandidateShapes candidate_shapes(const AttentionProblem& problem, std::uint32_t 
 // Returns whether the problem needs kernels that only swap A and B: Q and KV have different element
 // types, or the output is E2M1 and the rules say so.
 bool is_mixed_precision(const AttentionProblem& problem, const SelectionRules& rules);
+
+// Returns whether a generation kernel produces V's columns in parts of 256, with a second launch
+// that combines its splits.
+bool splits_wide(const AttentionProblem& problem, KernelType type, const SelectionRules& rules);
 
 }  // namespace cubinet

@@ -48,20 +48,21 @@ bool fill_rows(const AttentionProblem& problem, const KernelFacts& kernel, Launc
 
 // Returns the number of CTAs that share the KV of one tile of rows.
 std::uint64_t kv_splits(const AttentionProblem& problem, const KernelFacts& kernel, std::uint64_t base_ctas,
-                        std::uint32_t sm_count) {
+                        std::uint32_t sm_count, std::uint32_t most) {
   if (kernel.selector.multi_ctas_kv_mode == MultiCtasKvMode::disabled) return 1;
   const std::uint64_t step = kernel.traits.step_kv;
   const std::uint64_t useful =
       divide_up(kv_reach(problem, kernel.traits.step_kv), kMinimumStepsPerCta * step);
-  return std::min(useful, std::max<std::uint64_t>(1, sm_count / base_ctas));
+  return std::min({useful, std::max<std::uint64_t>(1, sm_count / base_ctas), std::uint64_t{most}});
 }
 
-// Returns whether FlashInfer's reduction supports the kernel: MLA kernels that keep A and B, with
-// tiles of 64 rows and 128 KV tokens.
+// Returns whether FlashInfer's reduction supports the kernel: it keeps A and B, with tiles of 64
+// rows (or 128, if it is not a kernel of latent attention) and 128 KV tokens.
 bool can_reduce_separately(const AttentionProblem& problem, const KernelSelector& selector,
                            std::uint32_t head_dim) {
-  const bool shape = selector.kernel_type == KernelType::keeps_mma_ab && selector.tile_size_kv == 128 &&
-                     selector.tile_size_q == 64 && problem.is_mla_generation();
+  const bool tile =
+      selector.tile_size_q == 64 || (selector.tile_size_q == 128 && !problem.is_mla_generation());
+  const bool shape = selector.kernel_type == KernelType::keeps_mma_ab && selector.tile_size_kv == 128 && tile;
   const bool columns = head_dim == 128 || head_dim == 256 || head_dim == 512;
   const DataType q = selector.data_type_q;
   const DataType o = selector.data_type_o;
@@ -105,7 +106,8 @@ std::uint64_t kv_reach(const AttentionProblem& problem, std::uint32_t step_kv) {
 }
 
 std::optional<LaunchConfiguration> configure_launch(const AttentionProblem& problem,
-                                                    const KernelFacts& kernel, std::uint32_t sm_count) {
+                                                    const KernelFacts& kernel, std::uint32_t sm_count,
+                                                    std::uint32_t maximum_splits) {
   LaunchConfiguration launch;
   launch.threads = kernel.threads;
   launch.shared_bytes = kernel.shared_bytes;
@@ -118,7 +120,8 @@ std::optional<LaunchConfiguration> configure_launch(const AttentionProblem& prob
     y /= 4;
   }
   if (x > kMaximumGridX || y > kMaximumGridYz) return std::nullopt;
-  launch.ctas_kv = static_cast<std::uint32_t>(kv_splits(problem, kernel, x * y * problem.batch, sm_count));
+  launch.ctas_kv =
+      static_cast<std::uint32_t>(kv_splits(problem, kernel, x * y * problem.batch, sm_count, maximum_splits));
   x *= launch.ctas_kv;
   if (x > kMaximumGridX) return std::nullopt;
   launch.grid = {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), problem.batch};

@@ -64,9 +64,11 @@ std::uint64_t kv_reach(const AttentionProblem& problem, std::uint32_t step_kv);
 
 // Returns nullopt if the kernel cannot be launched for the problem: heads or head dims do not
 // divide, a grid or cluster exceeds its limit, or the separate reduction does not support the
-// shape. REQUIRES: check_problem, check_device.
+// shape. No sequence has more than `maximum_splits` KV splits. REQUIRES: check_problem,
+// check_device, `maximum_splits` of at least 1.
 std::optional<LaunchConfiguration> configure_launch(const AttentionProblem& problem,
-                                                    const KernelFacts& kernel, std::uint32_t sm_count);
+                                                    const KernelFacts& kernel, std::uint32_t sm_count,
+                                                    std::uint32_t maximum_splits = kUnlimited);
 
 // Returns the KV tokens of the busiest CTA, rounded up to whole steps.
 std::uint64_t main_loop_length(const AttentionProblem& problem, const KernelFacts& kernel,

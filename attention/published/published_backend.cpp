@@ -12,6 +12,7 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/kernel_table/selection_rules.hpp>
 
 #include <bit>
 
@@ -71,13 +72,16 @@ std::string too_large(const AttentionProblem& problem, const Selection& selectio
 
 SelectionPolicy policy_of(const PlanRequest& request, const KernelIndex& index) {
   SelectionPolicy policy;
+  std::string_view version = request.options.rules ? *request.options.rules : std::string_view();
   // A table belongs to one header.
   if (!index.rows().empty()) {
     const KernelRow& row = *index.rows().front();
-    if (const PublishedHeader* header = find_published_header(row.pin)) policy.rules = header->rules;
+    const PublishedHeader* header = find_published_header(row);
+    if (header != nullptr && version.empty()) version = header->rules;
     const ArgumentLayout* layout = find_argument_layout(row.layout);
     policy.keeps_stats_of_ragged = layout != nullptr && layout->keeps_stats_of_ragged;
   }
+  if (const SelectionRules* rules = find_rules(version)) policy.rules = *rules;
   policy.splits_kv = !request.options.splits;
   policy.assumes_all_kernels = request.options.assumes_all_kernels;
   policy.targets = request.options.targets;
@@ -115,7 +119,7 @@ std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
       return "it reads two tokens of a KV head as one row, so pages have to lie head by head";
     return "";
   }
-  const PublishedHeader* header = find_published_header(row->pin);
+  const PublishedHeader* header = find_published_header(*row);
   if (header != nullptr && row->layout.empty()) {
     return "its cubin takes an argument of another size than the kernels of " +
            std::string(header->publisher) + " (" + std::to_string(header->argument_bytes) +

@@ -31,8 +31,10 @@ struct PublishedLaunch {
                ? std::min<std::uint32_t>(kernel.selector.tile_size_q, problem.group_size())
                : 1;
   }
+  // Returns the query tokens of a CTA as its argument states them. REQUIRES: `layout`.
   std::uint32_t tokens_per_cta() const {
-    return is_context() ? kernel.selector.tile_size_q : launch.tokens_per_cta_q;
+    const bool of_tile = is_context() && !layout->counts_tokens_of_cta;
+    return of_tile ? kernel.selector.tile_size_q : launch.tokens_per_cta_q;
   }
 };
 

@@ -119,7 +119,8 @@ KvShape kv_shape(const PublishedLaunch& launch, const DeviceTensor& tensor, bool
     shape.outer = pages;
   } else {
     shape.tokens = kv_tokens(launch, tensor, is_v);
-    shape.strides.outer = shape.tokens * shape.strides.token;
+    const bool no_stride = launch.layout->counts_tokens_of_cta && problem.layout == QkvLayout::separate_qkv;
+    shape.strides.outer = no_stride ? 0 : shape.tokens * shape.strides.token;
   }
   return shape;
 }

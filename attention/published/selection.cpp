@@ -2,12 +2,23 @@
 #include "selection.hpp"
 
 #include "candidate_shapes.hpp"
+#include "rounding.hpp"
 #include "wanted_rows.hpp"
 
 #include <algorithm>
 
 namespace cubinet {
 namespace {
+
+// The bytes of shared memory that newer rules leave free (reserves_shared_memory).
+constexpr std::uint64_t kFreeSharedBytes = 1024;
+// The most KV tokens of a CTA for which 16 splits in a cluster are preferred to more
+// (limits_splits_to_cluster).
+constexpr std::uint64_t kLongestClusterTokens = 4096;
+// The kernels of clusters_single_latent.
+constexpr std::uint32_t kSingleLatentPage = 32;
+constexpr std::uint16_t kSingleLatentColumns = 128;
+constexpr std::uint16_t kSingleLatentTile = 16;
 
 // A state with an existing kernel, evaluated with that kernel's own metadata.
 struct Attempt {
@@ -61,7 +72,8 @@ class Search {
 
  private:
   bool may_use(const KernelRow& row) {
-    if (row.shared_bytes > device_.shared_limit()) {
+    const std::uint64_t reserve = policy_.rules.reserves_shared_memory ? kFreeSharedBytes : 0;
+    if (row.shared_bytes + reserve > device_.shared_limit()) {
       ++selection_.trace.over_shared_limit;
       return false;
     }
@@ -71,7 +83,7 @@ class Search {
   }
 
   std::optional<Attempt> evaluate(const KernelState& state, const KernelRow* row, const KernelFacts& kernel) {
-    const auto launch = configure_launch(problem_, kernel, device_.sm_count);
+    auto launch = configure_launch(problem_, kernel, device_.sm_count, most_splits(state, kernel));
     if (!launch) {
       ++selection_.trace.not_launchable;
       return std::nullopt;
@@ -101,6 +113,30 @@ class Search {
     return std::nullopt;
   }
 
+  // Returns whether the table may have a kernel of this state that combines splits in a cluster.
+  bool has_cluster_row(KernelState state) const {
+    state.mode = MultiCtasKvMode::cga;
+    const auto encodings = wanted_.encodings();
+    return policy_.assumes_all_kernels ||
+           std::any_of(encodings.begin(), encodings.end(), [&](const RowEncoding& encoding) {
+             return !index_.find(wanted_.selector(state, encoding)).empty();
+           });
+  }
+
+  // Returns the most KV splits of a state: those of a cluster, where these read so few KV tokens
+  // that a cluster is faster than more splits without one.
+  std::uint32_t most_splits(const KernelState& state, const KernelFacts& kernel) const {
+    const bool measured_slower = problem_.q_len > 1 && problem_.head_dim_v == 256;
+    if (!policy_.rules.limits_splits_to_cluster || !state.may_cluster || measured_slower ||
+        problem_.head_dim_v >= 512 || has_minimum_latency() || state.shape.type != KernelType::swaps_mma_ab ||
+        divide_up(kv_reach(problem_, kernel.traits.step_kv), kMaximumCluster) > kLongestClusterTokens) {
+      return kUnlimited;
+    }
+    const bool clusters =
+        state.mode == MultiCtasKvMode::cga || (state.mode == MultiCtasKvMode::gmem && has_cluster_row(state));
+    return clusters ? kMaximumCluster : kUnlimited;
+  }
+
   std::optional<Attempt> attempt(const KernelState& state) {
     for (const RowEncoding& encoding : wanted_.encodings()) {
       if (auto found = look_up(state, wanted_.selector(state, encoding))) return found;
@@ -116,7 +152,8 @@ class Search {
     if (shape.type == KernelType::context) {
       state.scheduler = TileScheduler::persistent;
     } else if (policy_.splits_kv) {
-      const bool separate = problem_.is_mla_generation() && shape.type == KernelType::keeps_mma_ab;
+      const bool separate = (problem_.is_mla_generation() && shape.type == KernelType::keeps_mma_ab) ||
+                            splits_wide(problem_, shape.type, policy_.rules);
       state.mode = separate ? MultiCtasKvMode::gmem_separate : MultiCtasKvMode::gmem;
     }
     return state;
@@ -202,9 +239,18 @@ class Search {
   }
 
   bool cga_serves(const Attempt& current) const {
-    if (problem_.head_dim_v == 512 && !policy_.rules.clusters_at_512_columns) return false;
-    return !has_minimum_latency() && current.launch.ctas_kv > 1 &&
-           current.launch.ctas_kv <= kMaximumCluster && current.state.shape.type == KernelType::swaps_mma_ab;
+    const bool excluded =
+        has_minimum_latency() || (problem_.head_dim_v == 512 && !policy_.rules.clusters_at_512_columns);
+    if (excluded && !is_clustered_single_latent(current.state.shape)) return false;
+    return current.launch.ctas_kv > 1 && current.launch.ctas_kv <= kMaximumCluster &&
+           current.state.shape.type == KernelType::swaps_mma_ab;
+  }
+
+  // Returns whether a cluster combines the splits of a single latent sequence.
+  bool is_clustered_single_latent(const Shape& shape) const {
+    return policy_.rules.clusters_single_latent && has_minimum_latency() && problem_.q_len == 1 &&
+           problem_.sparse == SparseAttention::none && problem_.tokens_per_page == kSingleLatentPage &&
+           shape.head_dim_per_cta_v == kSingleLatentColumns && shape.tile_size_q == kSingleLatentTile;
   }
 
   // Returns the states that a refinement would move to, the preferred one first. Empty if the
@@ -237,8 +283,10 @@ class Search {
         list.add(next);
         break;
       case Refinement::head_dim_split: {
-        if (!problem_.is_mla_generation() || next.shape.two_cta || next.shape.head_dim_per_cta_v != 512)
+        if (!problem_.is_mla_generation() || next.shape.two_cta || next.shape.groups_tokens ||
+            next.shape.head_dim_per_cta_v != 512) {
           break;
+        }
         const std::uint64_t weight = has_minimum_latency() ? 1 : 2;
         if (ctas * weight > device_.sm_count) break;
         if (ctas * weight * 2 <= device_.sm_count) {
@@ -251,6 +299,7 @@ class Search {
       }
       case Refinement::cga_fallback:
         next.mode = MultiCtasKvMode::gmem;
+        next.may_cluster = false;
         list.add(next);
         break;
       case Refinement::none:

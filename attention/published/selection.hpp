@@ -7,7 +7,7 @@
 
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
-#include <cubinet/kernel_table/published_header.hpp>
+#include <cubinet/kernel_table/selection_rules.hpp>
 #include <cubinet/spec/target_policy.hpp>
 
 #include <array>

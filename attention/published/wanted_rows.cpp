@@ -84,7 +84,7 @@ KernelSelector WantedRows::selector(const KernelState& state, const RowEncoding&
   s.tokens_per_page = encoding.tokens_per_page;
   s.dynamic_page = encoding.dynamic_page;
   s.sage_block = problem_.sage_block;
-  s.groups_tokens_heads_q = encoding.groups_tokens_heads_q;
+  s.groups_tokens_heads_q = encoding.groups_tokens_heads_q || state.shape.groups_tokens;
   s.two_cta = state.shape.two_cta;
   s.skips_softmax = problem_.skips_softmax;
   return s;

@@ -29,6 +29,8 @@ struct KernelState {
   std::uint16_t tile_size_kv = 128;
   MultiCtasKvMode mode = MultiCtasKvMode::disabled;
   TileScheduler scheduler = TileScheduler::static_grid;
+  // If false, the splits of this state are not combined in a cluster.
+  bool may_cluster = true;
 };
 
 // The columns in which rows may differ and still serve the same problem in the same state.

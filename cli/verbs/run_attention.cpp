@@ -25,6 +25,7 @@ struct RunOptions {
   std::uint32_t split_tokens = 0;  // 0: as planned
   std::uint64_t seed = 1;
   std::string backend{kAutomaticBackend};
+  std::string rules;  // empty: the newest that fit the rows
   Places places;
 };
 
@@ -109,6 +110,7 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   run.device = device->properties();
   PlanOptions plan_options;
   plan_options.backend = options.backend;
+  if (!options.rules.empty()) plan_options.rules = options.rules;
   if (options.splits > 0) plan_options.splits = options.splits;
   if (options.split_tokens > 0) plan_options.split_tokens = options.split_tokens;
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, run.device));
@@ -144,6 +146,7 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Replays to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");
+  add_rules(*verb, options->rules);
   add_integer(*verb, "--splits", options->splits, 1, 256, "KV splits of a sequence (default: as planned)");
   add_integer(*verb, "--split-tokens", options->split_tokens, 1, 1U << 30U,
               "KV splits of so many tokens each, a multiple of 128 (default: as planned)");

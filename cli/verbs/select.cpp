@@ -27,6 +27,7 @@ struct SelectOptions {
   DeviceArguments device;
   TargetOptions targets;
   std::string backend{kAutomaticBackend};
+  std::string rules;  // empty: the newest that fit the rows
   std::string table;
   std::string device_name;
   std::string workload;  // a file; empty: none
@@ -197,6 +198,7 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   // The publisher's rules also select and size kernels that cannot be launched.
   plan.launches = options.launch || plan.backend != kPublishedBackend;
   plan.assumes_all_kernels = options.assume_all_kernels;
+  if (!options.rules.empty()) plan.rules = options.rules;
   plan.explains = true;
   plan.starts_early = options.launch && !options.no_programmatic_launch;
   CUBINET_TRY_ASSIGN(plan.targets, parse_target_policy(options.targets));
@@ -243,6 +245,7 @@ void add_select(CLI::App& root, Action& chosen) {
   add_target_options(*verb, options->targets);
   add_text(*verb, "--backend", options->backend, "NAME",
            "auto (default), templates or published; a named one is asked alone");
+  add_rules(*verb, options->rules);
   CLI::Option* table = add_text(*verb, "--table", options->table, "FILE",
                                 "The rows of this published metadata header instead of the home's");
   CLI::Option* assumed = verb->add_flag("--assume-all-kernels", options->assume_all_kernels,

@@ -67,7 +67,7 @@ ImportedFolder::Builds ImportedFolder::make_builds() const {
       // The publisher's launcher lets each kernel of a known layout start before its predecessor
       // ends.
       record->entry_points.front().programmatic_launch = !row.layout.empty();
-      if (const PublishedHeader* header = find_published_header(row.pin))
+      if (const PublishedHeader* header = find_published_header(row))
         record->entry_points.front().parameter_bytes = header->argument_bytes;
       const ByteView encoding = record->identity.kernel_encoding();
       record->row.assign(encoding.begin(), encoding.end());

@@ -123,6 +123,8 @@ void ProblemValues::read_problem(const nb::dict& fields) {
 void ProblemValues::read_options(const nb::dict& fields) {
   backend_ = argument_text("'backend'", fields["backend"]);
   options_.backend = to_c(backend_);
+  rules_ = argument_text("'rules'", fields["rules"]);
+  options_.rules = to_c(rules_);
   options_.splits = count_of("splits", fields["splits"]);
   options_.split_tokens = count_of("split_tokens", fields["split_tokens"]);
   constexpr Choice kFlags[] = {{"existing_kernels", CUBINET_PLAN_EXISTING_KERNELS},

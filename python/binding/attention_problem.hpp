@@ -30,6 +30,7 @@ class ProblemValues {
   cubinet_plan_options options_ = CUBINET_PLAN_OPTIONS_INIT;
   std::vector<std::int32_t> kv_lengths_;
   std::string backend_;
+  std::string rules_;
 };
 
 // Returns the CUBINET_TYPE_ constant of a name such as "bf16". Raises InvalidArgument, with the

@@ -89,6 +89,9 @@ class PlanOptions:
     split_tokens: int = 0
     """Tokens of each KV split, a multiple of 128; 0: the plan decides. With a value, the result of a
     sequence has the same bits in every batch."""
+    rules: str = ""
+    """The version of FlashInfer whose rules select published kernels, "0.6.17"; empty: the newest one
+    that has the kernels' metadata header."""
     existing_kernels: bool = False
     """Use existing builds only."""
     starts_early: bool = False

@@ -96,6 +96,7 @@ Result<AttentionPlan> plan_of(const AttentionPlanner& planner, const AttentionIn
   PlanOptions options;
   options.backend = row.requested;
   options.starts_early = row.given.starts_early;
+  options.rules = row.given.rules;
   if (row.given.splits > 0) options.splits = row.given.splits;
   AttentionProblem planned = row.given.problem;
   if (!row.given.lengths_unknown) planned.kv_lengths = inputs.kv_lengths;

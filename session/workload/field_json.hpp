@@ -175,6 +175,7 @@ void visit_fields(Visitor& field, PlanOptions& options) {
   field("starts_early", options.starts_early);
   field("splits", options.splits);
   field("split_tokens", options.split_tokens);
+  field("rules", options.rules);
   field("uses_tuning", options.uses_tuning);
 }
 

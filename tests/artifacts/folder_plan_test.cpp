@@ -26,13 +26,13 @@ struct Planned {
   std::uint64_t count(ArtifactFindingKind kind) const { return counts.of(kind).count; }
 };
 
-Planned plan_at(const fs::path& path) {
+Planned plan_at(const fs::path& path, FindList find_list = find_published_list) {
   const auto found = find_artifact_folders(path);
   REQUIRE(found);
   REQUIRE(found->folders.size() == 1);
   Planned planned;
   FindingSink findings(path, planned.counts);
-  planned.plan = plan_folder(found->folders.front(), findings);
+  planned.plan = plan_folder(found->folders.front(), findings, find_list);
   return planned;
 }
 
@@ -147,4 +147,37 @@ TEST_CASE("rows that cannot be taken are conflicts with their lines, whatever th
   CHECK(planned.count(ArtifactFindingKind::conflict) == 2);
   CHECK(planned.counts.of(ArtifactFindingKind::conflict).first[0].reason.find("line 1") != std::string::npos);
   CHECK(planned.find("../../outside.cubin") == nullptr);
+}
+
+namespace {
+
+const PublishedHeader* any_list(const Sha256Digest&) {
+  static constexpr PublishedHeader kListed{{}, {}, "publisher 9", "0.7.2", 1408, "0.7.2"};
+  return &kListed;
+}
+
+}  // namespace
+
+TEST_CASE("a known list gives the rows of its header the layout though nobody has seen the header") {
+  const TempDir root;
+  const PublishedFolder folder = sound_folder(root / "a");
+  CHECK(plan_at(folder.path()).plan.known == nullptr);
+  const FolderPlan plan = plan_at(folder.path(), any_list).plan;
+  REQUIRE(plan.known != nullptr);
+  CHECK(plan.known->publisher == "publisher 9");
+  REQUIRE(plan.rows.size() == 6);
+  for (const KernelRow& row : plan.rows)
+    CHECK(row.layout == "0.7.2");
+}
+
+TEST_CASE("a known list says nothing about a header that it does not list or that differs from it") {
+  const TempDir root;
+  const PublishedFolder folder = sound_folder(root / "a");
+  write_file(folder / "include/flashInferMetaInfo.h",
+             read_file(folder / "include/flashInferMetaInfo.h") + "// changed\n");
+  const Planned changed = plan_at(folder.path(), any_list);
+  CHECK(changed.plan.known == nullptr);
+  CHECK(changed.count(ArtifactFindingKind::damaged) == 1);
+  fs::remove(folder / "checksums.txt");
+  CHECK(plan_at(folder.path(), any_list).plan.known == nullptr);
 }

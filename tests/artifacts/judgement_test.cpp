@@ -48,6 +48,7 @@ Judged judge_at(const fs::path& path, const std::string& pin = "") {
   FolderPlan plan = plan_folder(found->folders.front(), findings);
   if (!pin.empty()) {
     plan.pin = pin;
+    plan.known = find_published_header(pin);
     for (KernelRow& row : plan.rows)
       row.layout = "0.6.13";
   }

@@ -83,5 +83,12 @@ TEST_CASE("partial outputs lie behind the statistics of all multiprocessors") {
         stats + std::uint64_t{8} * 148 * launch.kernel.traits.step_q);
 }
 
+TEST_CASE("from version 72 on a prefill kernel counts the query tokens of all its tiles") {
+  PublishedLaunch launch = test::published_launch(test::context(2, 511, 2047, 32, 8));
+  CHECK(launch.tokens_per_cta() == 128);
+  launch.layout = find_argument_layout("0.7.2");
+  CHECK(launch.tokens_per_cta() == 256);
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -227,5 +227,46 @@ TEST_CASE("attention sinks take part in no choice of a published row") {
   CHECK(published_reason(problem, context).empty());
 }
 
+TEST_CASE("rules of an unknown version are an error that lists the known ones") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  test::Known known = test::Known::on(test::kB200, test::published_rows(problem));
+  known.options.rules = "9.9";
+  const auto backends = AttentionBackends::builtin();
+  REQUIRE(backends);
+  const auto plan = plan_attention(problem, known.device, known.kernels, *backends, known.options);
+  REQUIRE_FALSE(plan);
+  CHECK(plan.error().code == ErrorCode::invalid_argument);
+  CHECK(test::holds(plan.error().message, "'9.9'"));
+  CHECK(test::holds(plan.error().to_line(), "0.6.17"));
+}
+
+TEST_CASE("a row with the layout of version 72 is launched by its newest rules though its header is unseen") {
+  const AttentionProblem problem = test::generation(1, 1, 65536, 8, 8);
+  const auto splits = [&](std::optional<std::string> rules) {
+    auto rows = test::published_rows(problem);
+    // The kernel that combines splits in a cluster.
+    const std::size_t count = rows.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      KernelRow row = rows[i];
+      row.selector.multi_ctas_kv_mode = MultiCtasKvMode::cga;
+      row.function_name += "_cluster";
+      rows.push_back(row);
+    }
+    for (KernelRow& row : rows) {
+      row.layout = "0.7.2";
+      row.pin = std::string(64, 'e');
+    }
+    test::Known known = test::Known::on(test::kB200, rows);
+    known.options.rules = std::move(rules);
+    const AttentionPlan plan = test::plan_of(problem, "published", known);
+    CHECK(plan.launchable());
+    REQUIRE(plan.steps[0].arguments != nullptr);
+    CHECK(plan.steps[0].arguments->size() == 1408);
+    return plan.division.kv_splits;
+  };
+  CHECK(splits(std::nullopt) == 16);
+  CHECK(splits("0.7.2") == 128);
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -63,5 +63,21 @@ TEST_CASE("sequences side by side end where the tensors do") {
   CHECK(pool_pages(test::published_launch(problem), tensors) == 0);
 }
 
+TEST_CASE("from version 72 on sequences side by side have no batch stride") {
+  AttentionProblem problem = test::context(2, 511, 511, 32, 8);
+  problem.layout = QkvLayout::separate_qkv;
+  PublishedLaunch launch = test::published_launch(problem);
+  AttentionTensors tensors;
+  tensors.q.bytes = tensors.k.bytes = tensors.v.bytes = tensors.o.bytes = 1 << 24;
+  const auto stride = [&] {
+    Maps maps;
+    REQUIRE(published_maps(launch, tensors, maps) > 2);
+    return maps[1].description.strides_bytes[2];
+  };
+  CHECK(stride() > 0);
+  launch.layout = find_argument_layout("0.7.2");
+  CHECK(stride() == 0);
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -391,5 +391,85 @@ TEST_CASE("a problem that makes no sense is an error, not a miss") {
   CHECK_FALSE(select(test::generation(1, 1, 4096, 32, 4), {{10, 0}, 0, 0}, test::index_of({}), {}));
 }
 
+SelectionPolicy by_rules(const char* version) {
+  SelectionPolicy policy = test::assume_all();
+  const SelectionRules* rules = find_rules(version);
+  REQUIRE(rules != nullptr);
+  policy.rules = *rules;
+  return policy;
+}
+
+TEST_CASE("from version 14 on a second launch combines the splits of wide kernels that keep") {
+  const AttentionProblem problem = test::generation(1, 1, 65536, 64, 64, 512, 512);
+  const Selection later = must_select(problem, test::index_of({}), by_rules("0.6.14"));
+  CHECK(later.kernel.selector.multi_ctas_kv_mode == kSeparate);
+  CHECK(later.kernel.selector.head_dim_per_cta_v == 256);
+  REQUIRE(later.launch.reduction);
+  CHECK(later.launch.reduction->head_dim == 256);
+  CHECK(must_select(problem, test::index_of({}), by_rules("0.6.13")).kernel.selector.multi_ctas_kv_mode ==
+        kGmem);
+}
+
+TEST_CASE("from version 16 on a row leaves 1024 bytes of shared memory free") {
+  const AttentionProblem problem = test::generation(1, 1, 256, 8, 8);
+  KernelRow row = test::row_of(assumed(problem).kernel);
+  const auto found = [&](std::uint32_t bytes, const char* version) {
+    SelectionPolicy policy = by_rules(version);
+    policy.assumes_all_kernels = false;
+    row.shared_bytes = bytes;
+    return must_select(problem, test::index_of({row}), policy).found;
+  };
+  const std::uint32_t limit = test::kB200.shared_limit();
+  CHECK(found(limit, "0.6.15"));
+  CHECK_FALSE(found(limit + 1, "0.6.15"));
+  CHECK(found(limit - 1024, "0.6.16"));
+  CHECK_FALSE(found(limit - 1023, "0.6.16"));
+}
+
+TEST_CASE("from version 70 on a cluster combines the splits of a single latent sequence") {
+  AttentionProblem problem = test::generation(1, 1, 2048, 16, 16, 576, 512);
+  problem.tokens_per_page = 32;
+  const auto mode = [&](const char* version) {
+    const Selection selection = must_select(problem, test::index_of({}), by_rules(version));
+    CHECK(selection.kernel.selector.head_dim_per_cta_v == 128);
+    return selection.kernel.selector.multi_ctas_kv_mode;
+  };
+  CHECK(mode("0.6.18") == kGmem);
+  CHECK(mode("0.7.0") == kCga);
+  problem.tokens_per_page = 64;
+  CHECK(mode("0.7.0") == kGmem);
+  problem.tokens_per_page = 32;
+  problem.q_len = 2;
+  problem.data_type_o = DataType::fp16;  // its query tokens do not share a tile
+  CHECK(mode("0.7.0") == kGmem);
+}
+
+TEST_CASE("from the first repair of version 72 on more than 16 splits become a cluster of 16") {
+  const auto splits = [](const AttentionProblem& problem, const char* version) {
+    const Selection selection = must_select(problem, test::index_of({}), by_rules(version));
+    CHECK((selection.kernel.selector.multi_ctas_kv_mode == kCga) == (selection.launch.ctas_kv == 16));
+    return selection.launch.ctas_kv;
+  };
+  CHECK(splits(test::generation(1, 1, 65536, 8, 8), "0.7.2") == 128);
+  CHECK(splits(test::generation(1, 1, 65536, 8, 8), "0.7.2.post1") == 16);
+  // More than 4096 tokens for each CTA.
+  CHECK(splits(test::generation(1, 1, 65537, 8, 8), "0.7.2.post1") > 16);
+  CHECK(splits(test::generation(1, 1, 65536, 8, 8, 256, 256), "0.7.2.post1") == 16);
+  CHECK(splits(test::generation(1, 2, 65536, 4, 4, 256, 256), "0.7.2.post1") > 16);
+  CHECK(splits(test::generation(1, 1, 65536, 8, 8, 512, 512), "0.7.2.post1") > 16);
+}
+
+TEST_CASE("splits stay where the table has no kernel that combines them in a cluster") {
+  const AttentionProblem problem = test::generation(1, 1, 65536, 8, 8);
+  SelectionPolicy policy = by_rules("0.7.2");
+  const Selection wide = must_select(problem, test::index_of({}), policy);
+  policy = by_rules("0.7.2.post1");
+  policy.assumes_all_kernels = false;
+  const Selection selection = must_select(problem, test::index_of({test::row_of(wide.kernel)}), policy);
+  REQUIRE(selection.found);
+  CHECK(selection.launch.ctas_kv == 128);
+  CHECK(selection.kernel.selector.multi_ctas_kv_mode == kGmem);
+}
+
 }  // namespace
 }  // namespace cubinet

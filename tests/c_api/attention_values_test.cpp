@@ -130,14 +130,17 @@ TEST_CASE("prompts and their KV without pages are described by a flag and a layo
 
 TEST_CASE("plan options may be absent") {
   CHECK(plan_options_of(nullptr)->backend == kAutomaticBackend);
+  CHECK_FALSE(plan_options_of(nullptr)->rules);
   cubinet_plan_options given = CUBINET_PLAN_OPTIONS_INIT;
   given.backend = cubinet_str("templates");
+  given.rules = cubinet_str("0.6.17");
   given.splits = 4;
   given.split_tokens = 256;
   given.flags = CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY;
   const auto options = plan_options_of(&given);
   REQUIRE(options);
   CHECK(options->backend == "templates");
+  CHECK(options->rules == "0.6.17");
   CHECK(options->splits == 4U);
   CHECK(options->split_tokens == 256U);
   CHECK_FALSE(options->may_compile);

@@ -58,6 +58,7 @@ Outcome compare(const std::string& name, const std::string& version, DeviceFacts
   REQUIRE(backends);
   PlanOptions options;
   options.backend = kPublishedBackend;
+  options.rules = version;
   Outcome outcome;
   for (const GoldenLaunch& golden : golden_launches(name)) {
     CAPTURE(golden.id);

@@ -107,3 +107,13 @@ TEST_CASE("a home that cannot be used has no rows, and the question is answered 
   CHECK(result.status == 0);
   CHECK(contains(result.err, "the home is not searched"));
 }
+
+TEST_CASE("the rules of a version are chosen by its name, and an unknown version is an error") {
+  const Sandbox sandbox;
+  import_rows(sandbox, rows_for(generation(64, 1, 8192, 64, 8)), "published");
+  CHECK(select_decode(sandbox, "--rules 0.6.13").json()["backend"] == "published");
+  const auto refused = select_decode(sandbox, "--rules 9.9");
+  CHECK(refused.status == 2);
+  CHECK(contains(refused.json()["error"]["message"].get<std::string>(), "--rules"));
+  CHECK(contains(refused.json()["error"]["message"].get<std::string>(), "9.9"));
+}

@@ -24,6 +24,7 @@ namespace {
     std::thread([compiler = *compiler, request] {
       while (compiler->compile(request)) {
       }
+      ::pause();  // what this thread has is not destroyed beside what the exit destroys
     }).detach();
   }
   std::this_thread::sleep_for(delay);

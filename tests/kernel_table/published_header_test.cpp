@@ -42,5 +42,30 @@ TEST_CASE("a pin is named by its beginning, and by the version that published it
   CHECK_FALSE(names_pin("0.6.13", "abc"));
 }
 
+TEST_CASE("a header that nobody has seen is known by the list of its folder") {
+  const auto list = Sha256Digest::parse("d79b5c51fc8597fac57dae0da4afa114fb2014575e4ec3df099ad856d97cabc3");
+  REQUIRE(list);
+  const PublishedHeader* header = find_published_list(*list);
+  REQUIRE(header != nullptr);
+  CHECK(header->sha256.empty());
+  CHECK(header->argument_layout == "0.7.2");
+  CHECK(header->argument_bytes == 1408);
+  CHECK(header->rules == "0.7.2.post1");
+  CHECK(find_published_list(Sha256Digest{}) == nullptr);
+  CHECK(find_published_header(std::string_view()) == nullptr);
+}
+
+TEST_CASE("the header of a row is found by its pin, or else by its layout") {
+  KernelRow row;
+  CHECK(find_published_header(row) == nullptr);
+  row.pin = std::string(64, 'a');
+  CHECK(find_published_header(row) == nullptr);
+  row.layout = "0.7.2";
+  REQUIRE(find_published_header(row) != nullptr);
+  CHECK(find_published_header(row)->publisher == "flashinfer-cubin 0.7.2");
+  row.pin = "f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418";
+  CHECK(find_published_header(row)->publisher == "flashinfer-cubin 0.6.13");
+}
+
 }  // namespace
 }  // namespace cubinet

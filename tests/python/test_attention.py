@@ -91,7 +91,8 @@ def test_options_of_a_plan_are_members_of_plan_options(runtime):
     assert runtime.attention_plan(PROBLEM, "9.0", splits=2)
     with pytest.raises(TypeError, match="split"):
         runtime.attention_plan(PROBLEM, "9.0", split=2)
-    for option in ("backend", "existing_kernels", "splits"):
+    assert runtime.attention_plan(PROBLEM, "9.0", rules="0.6.17")
+    for option in ("backend", "existing_kernels", "rules", "splits"):
         with pytest.raises(TypeError, match=f"'{option}'"):
             runtime.attention_plan(PROBLEM, "9.0", **{option: 1.5})
     with pytest.raises(cubinet.Error, match="nobody"):

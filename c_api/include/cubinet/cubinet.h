@@ -678,9 +678,16 @@ typedef struct cubinet_plan_options {
   uint32_t split_tokens;
   uint32_t flags;    /* CUBINET_PLAN_... */
   uint32_t reserved; /* must be 0 */
+  /* The version of FlashInfer whose rules select published kernels: "0.6.17". Empty: the newest one
+   * that has the kernels' metadata header. */
+  cubinet_string rules;
 } cubinet_plan_options;
-#define CUBINET_PLAN_OPTIONS_INIT \
-  { sizeof(cubinet_plan_options), {NULL, 0}, 0, 0, 0, 0 }
+#define CUBINET_PLAN_OPTIONS_INIT                          \
+  {                                                        \
+    sizeof(cubinet_plan_options), {NULL, 0}, 0, 0, 0, 0, { \
+      NULL, 0                                              \
+    }                                                      \
+  }
 enum {
   CUBINET_PLAN_EXISTING_KERNELS = 1, /* use existing builds only */
   /* The first kernel may start before its predecessor in the stream ends (9.0 and up). */

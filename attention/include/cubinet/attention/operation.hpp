@@ -126,6 +126,10 @@ struct PlanOptions {
   // token of a sequence, so the result of a sequence has the same bits in every batch. Backends
   // that cannot do this decline.
   std::optional<std::uint32_t> split_tokens = std::nullopt;
+  // Selects published kernels by the rules of this version of FlashInfer, such as "0.6.17".
+  // nullopt: the newest version that has the rows' metadata header. Planning returns an error
+  // (invalid_argument) if the version is unknown.
+  std::optional<std::string> rules = std::nullopt;
   // If true, measurements on the device (AvailableKernels::tuning) take precedence over the cost
   // model and the order of the backends, unless `kernel`, `splits` or `split_tokens` is set.
   bool uses_tuning = true;

@@ -22,6 +22,7 @@ struct BenchmarkCase {
   bool lengths_unknown = false;               // if true, the plan does not use them, as in a CUDA graph
   bool starts_early = false;                  // PlanOptions::starts_early
   std::uint32_t splits = 0;                   // PlanOptions::splits; 0: as planned
+  std::optional<std::string> rules = {};      // PlanOptions::rules
   std::vector<std::string> backends = {};     // each gives a row; empty: auto
   // The limits that the rows must meet. Ratios are of medians in the same rounds.
   //   read:0.95       a kernel that only reads K and V takes at least 0.95 times as long
