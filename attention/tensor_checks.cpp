@@ -74,8 +74,7 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
   q_.counts_on_device[1] = o_.counts_on_device[1] = problem.ragged_q;
   new_q_.counts_on_device = new_k_.counts_on_device = new_v_.counts_on_device = q_.counts_on_device;
   if (problem.ragged_q) q_.most_counted = o_.most_counted = query_tokens(problem);
-  if (side_by_side)
-    k_.most_counted = v_.most_counted = std::uint64_t{problem.batch} * problem.kv_len;
+  if (side_by_side) k_.most_counted = v_.most_counted = std::uint64_t{problem.batch} * problem.kv_len;
   pages_ = paged ? problem.pages_per_sequence() : 0;
 }
 

@@ -37,8 +37,8 @@ struct TensorShape {
   // Returns how many elements of the dimension that is counted on the device a tensor has memory
   // for, at least 1 and at most `most_counted`. REQUIRES: a tensor that check_strided() accepts.
   std::uint64_t counted(const DeviceTensor& tensor) const;
-  // Returns whether two rows of a tensor with these sizes share elements. Also returns true for interleaved rows, a layout that
-  // is not used. REQUIRES: strides that check_strided() accepts.
+  // Returns whether two rows of a tensor with these sizes share elements. Also returns true for
+  // interleaved rows, a layout that is not used. REQUIRES: strides that check_strided() accepts.
   bool overlaps(const std::array<std::int64_t, 3>& strides) const;
   // Returns whether two rows of the memory of a strided tensor share elements.
   bool overlaps(const DeviceTensor& tensor) const;

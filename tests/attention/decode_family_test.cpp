@@ -35,8 +35,8 @@ TEST_CASE("the head dims and pages that decode has are those of its templates") 
           return family->gap(problem, kHopper.capability).empty() &&
                  template_of(*family)->resolve(decode_specification(*family, problem));
         });
-        CHECK_MESSAGE(decode_has_sizes(problem) == served, (std::to_string(qk) + " " + std::to_string(v) + " " +
-                                                            std::to_string(page)));
+        CHECK_MESSAGE(decode_has_sizes(problem) == served,
+                      (std::to_string(qk) + " " + std::to_string(v) + " " + std::to_string(page)));
       }
     }
   }

@@ -159,7 +159,7 @@ TEST_CASE("pages and tokens that are counted on the device do not overlap others
     }
     (tensors.*pool).strides = {64 * 512, 512, 128};
     CHECK(check(tensors));
-    // Four pages whose tokens are apart by the pages: a fifth would be the second token of the first.
+    // The tokens of four pages are interleaved. A fifth page would begin at a token of the first.
     (tensors.*pool).strides = {512, 4 * 512, 128};
     (tensors.*pool).bytes = 4 * 64 * 512 * 2;
     CHECK(check(tensors));

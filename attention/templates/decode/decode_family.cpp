@@ -68,7 +68,9 @@ bool decode_has_sizes(const AttentionProblem& problem) {
   constexpr std::uint32_t kLargestPage = 256;
   const std::uint32_t page = problem.tokens_per_page;
   if (!std::has_single_bit(page) || page < kSmallestPage || page > kLargestPage) return false;
-  const auto is_narrow = [](std::uint32_t columns) { return columns == 64 || columns == 128 || columns == 256; };
+  const auto is_narrow = [](std::uint32_t columns) {
+    return columns == 64 || columns == 128 || columns == 256;
+  };
   const std::uint32_t qk = problem.head_dim_qk;
   const std::uint32_t v = problem.head_dim_v;
   return problem.is_mla_generation() || (is_narrow(qk) && is_narrow(v)) || (qk == 512 && v == 512);

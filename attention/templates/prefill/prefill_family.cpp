@@ -11,7 +11,8 @@ std::string prefill_gap(const AttentionProblem& problem, ComputeCapability devic
   if (problem.is_mla_generation())
     return "prefill attention has separate K and V, and the problem is latent attention";
   if (problem.is_generation() && decode_gap(problem, device).empty() && decode_has_sizes(problem)) {
-    return "prefill attention is for prompts and for generation that decode attention has no kernels for, and "
+    return "prefill attention is for prompts and for generation that decode attention has no kernels for, "
+           "and "
            "decode attention has kernels of these head dims and pages";
   }
   if (problem.layout == QkvLayout::packed_qkv)
