@@ -97,9 +97,6 @@ def test_a_type_is_read_by_its_text(stub, axpy):
     tensor.dtype = Dtype("torch.float32")
     axpy.launch(1.0, tensor, None, 4, grid=1, block=32, stream=0)
     assert len(stub.launches()) == 1
-    tensor.dtype = Dtype("torch.float16")
-    with pytest.raises(cubinet.InvalidArgument, match="argument 1 .*"):
-        axpy.launch(1.0, tensor, None, 4, grid=1, block=32, stream=0)
 
 
 @pytest.mark.parametrize("make", [DataPointer, CudaArray, DLPack])

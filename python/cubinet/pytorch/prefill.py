@@ -84,7 +84,7 @@ def without_tokens(
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Returns the results of rows that see no token: O is 0, and the log-sum-exp is that of the sinks."""
     if out is None:
-        out = q.new_empty((*q.shape[:2], v.shape[2]))
+        out = q.new_empty((*q.shape[:2], v.shape[-1]))
     out.zero_()
     if not options.return_lse:
         return out, None
