@@ -119,7 +119,6 @@ TEST_CASE("run decode tells why no backend runs a problem") {
   };
   declined({"--head-dim-qk", "112"}, "templates: ");
   declined({"--head-dim-qk", "112"}, "published: ");
-  declined({"--page-size", "512", "--mask", "custom"}, "page_size");
   declined({"--dtype-kv", "fp16"}, "dtype_kv");
   declined({"--backend", "published"}, "no rows of published artifacts");
 }

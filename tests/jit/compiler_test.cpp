@@ -283,7 +283,7 @@ TEST_CASE("what the environment would change in the code is not compiled, and la
   REQUIRE(::setenv("NV_NVVM_VERSION", "x", 1) == 0);
   const auto output = loaded->compile(request);
   const auto fingerprint = loaded->fingerprint(request);
-  const auto unloaded = fresh->fingerprint(request);
+  const auto unloaded = fresh->supported_targets();  // loads NVRTC
   ::unsetenv("NV_NVVM_VERSION");
   REQUIRE_FALSE(output);
   CHECK(output.error().code == ErrorCode::unavailable);
