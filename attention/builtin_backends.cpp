@@ -28,10 +28,18 @@ bool on_hopper(const PlanRequest& request) {
   return request.device.capability == ComputeCapability{9, 0};
 }
 
+bool prompts_on_hopper(const PlanRequest& request) {
+  return request.problem.prefill && on_hopper(request);
+}
+
 std::vector<BackendRule> builtin_rules() {
   const std::string templates(kTemplatesBackend);
   const std::string published(kPublishedBackend);
   return {
+      {"prompts, compute capability 9.0",
+       prompts_on_hopper,
+       {templates, published},
+       "docs/kernels/attention_prefill.md: measured on one H200; no published kernel was"},
       {"compute capability 9.0",
        on_hopper,
        {templates, published},

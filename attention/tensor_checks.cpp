@@ -73,20 +73,26 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
   k_.counts_on_device = v_.counts_on_device = {paged, side_by_side, false};
   q_.counts_on_device[1] = o_.counts_on_device[1] = problem.ragged_q;
   new_q_.counts_on_device = new_k_.counts_on_device = new_v_.counts_on_device = q_.counts_on_device;
+  if (problem.ragged_q) q_.most_counted = o_.most_counted = query_tokens(problem);
+  if (side_by_side) k_.most_counted = v_.most_counted = std::uint64_t{problem.batch} * problem.kv_len;
   pages_ = paged ? problem.pages_per_sequence() : 0;
 }
 
 // Returns the bytes of the log-sum-exps that a run writes. Sequences that follow each other have at
 // most the tokens of Q.
 std::uint64_t TensorChecks::lse_bytes(const DeviceTensor& q) const {
-  std::uint64_t tokens = query_tokens(problem_);
-  if (problem_.ragged_q && !rules_.lse_as_planned) {
-    const std::uint64_t token_bytes = q.is_contiguous()
-                                          ? q_.contiguous_bytes
-                                          : static_cast<std::uint64_t>(q.strides[1]) * q_.element_bits / 8;
-    tokens = std::clamp<std::uint64_t>(q.bytes / token_bytes, 1, problem_.q_len);
-  }
-  return tokens * problem_.heads_q * sizeof(float);
+  const bool by_q = problem_.ragged_q && !rules_.lse_as_planned;
+  return (by_q ? q_.counted(q) : query_tokens(problem_)) * problem_.heads_q * sizeof(float);
+}
+
+// Checks that two tensors whose sequences follow each other have memory for the same tokens. Their
+// number is known only on the device.
+Result<void> TensorChecks::check_same_tokens(std::string_view name, std::uint64_t tokens,
+                                             std::string_view other, std::uint64_t others) {
+  if (tokens == others) return {};
+  return wrong_tensor(name, " has memory for " + std::to_string(tokens) + " tokens, but " +
+                                std::string(other) + " for " + std::to_string(others) +
+                                ": give both the same number of tokens");
 }
 
 // Checks that tokens are contiguous if the kernel reads several as one row. Otherwise it would read
@@ -167,6 +173,7 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
   }
   if (rules_.reads_kv_offsets) {
     const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
+    CUBINET_TRY(check_contiguous("kv_offsets", tensors.kv_offsets));
     CUBINET_TRY(check_place("kv_offsets", tensors.kv_offsets, bytes, kWordBytes));
   }
   if (problem_.data_type_k == DataType::e2m1) {
@@ -215,12 +222,15 @@ Result<void> TensorChecks::check_append(const AttentionTensors& tensors) const {
 Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
   CUBINET_TRY(check_distinct_rows("k", tensors.k, k_));
   CUBINET_TRY(check_distinct_rows("v", tensors.v, v_));
+  if (problem_.layout == QkvLayout::separate_qkv)
+    CUBINET_TRY(check_same_tokens("v", v_.counted(tensors.v), "k", k_.counted(tensors.k)));
   CUBINET_TRY(check_page_table(tensors.page_table));
   CUBINET_TRY(check_contiguous("kv_lengths", tensors.kv_lengths));
   CUBINET_TRY(
       check_place("kv_lengths", tensors.kv_lengths, problem_.batch * sizeof(std::int32_t), kWordBytes));
   if (rules_.reads_offsets) {
     const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
+    CUBINET_TRY(check_contiguous("q_offsets", tensors.q_offsets));
     CUBINET_TRY(check_place("q_offsets", tensors.q_offsets, bytes, kWordBytes));
   }
   if (problem_.is_mla_generation() &&
@@ -238,6 +248,8 @@ Result<void> TensorChecks::check_attention(const AttentionTensors& tensors) cons
   CUBINET_TRY(check_tokens("v", tensors.v));
   CUBINET_TRY(check_pool(tensors));
   CUBINET_TRY(check_distinct_rows("o", tensors.o, o_));
+  if (problem_.ragged_q)
+    CUBINET_TRY(check_same_tokens("o", o_.counted(tensors.o), "q", q_.counted(tensors.q)));
   if (rules_.contiguous_o) CUBINET_TRY(check_contiguous("o", tensors.o));
   if (rules_.lse_as_planned && !problem_.lse && tensors.lse.address != 0)
     return wrong_tensor("lse", " is given, but the plan's problem has none: set `AttentionProblem::lse`");

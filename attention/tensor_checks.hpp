@@ -37,6 +37,8 @@ class TensorChecks {
   Result<void> check_page_table(const DeviceTensor& table) const;
   Result<void> check_options(const AttentionTensors& tensors) const;
   Result<void> check_attention(const AttentionTensors& tensors) const;
+  static Result<void> check_same_tokens(std::string_view name, std::uint64_t tokens, std::string_view other,
+                                        std::uint64_t others);
   std::uint64_t lse_bytes(const DeviceTensor& q) const;
   Result<void> check_append(const AttentionTensors& tensors) const;
 

@@ -64,6 +64,27 @@ bool TensorShape::overlaps(const std::array<std::int64_t, 3>& strides) const {
   return false;
 }
 
+std::uint64_t TensorShape::counted(const DeviceTensor& tensor) const {
+  const auto dimension = static_cast<std::size_t>(
+      std::find(counts_on_device.begin(), counts_on_device.end(), true) - counts_on_device.begin());
+  if (dimension == sizes.size()) return 1;
+  std::uint64_t least = contiguous_bytes;
+  std::uint64_t step = contiguous_bytes;
+  if (!tensor.is_contiguous()) {
+    least = extent(tensor.strides);
+    step = static_cast<std::uint64_t>(tensor.strides[dimension]) * element_bits / 8;
+  }
+  return std::min(most_counted, 1 + (tensor.bytes - least) / step);
+}
+
+bool TensorShape::overlaps(const DeviceTensor& tensor) const {
+  TensorShape shape = *this;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (counts_on_device[i]) shape.sizes[i] = counted(tensor);
+  }
+  return shape.overlaps(tensor.strides);
+}
+
 Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const TensorShape& shape) {
   if (tensor.is_contiguous()) return check_place(name, tensor, shape.contiguous_bytes, kTensorAlignment);
   for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
@@ -82,7 +103,7 @@ Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, co
 Result<void> check_distinct_rows(std::string_view name, const DeviceTensor& tensor,
                                  const TensorShape& shape) {
   CUBINET_TRY(check_strided(name, tensor, shape));
-  if (tensor.is_contiguous() || !shape.overlaps(tensor.strides)) return {};
+  if (tensor.is_contiguous() || !shape.overlaps(tensor)) return {};
   std::string strides;
   for (const std::int64_t stride : tensor.strides)
     strides += (strides.empty() ? "" : ", ") + std::to_string(stride);

@@ -16,7 +16,6 @@
 #include <cubinet/spec/image_target.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <mutex>
 
 namespace cubinet {
@@ -43,17 +42,6 @@ Result<CompilerStay> enter_nvrtc() {
       "nothing can be compiled in this process: another thread was inside NVRTC when it was forked, "
       "and NVRTC's locks stay held",
       "start workers by exec (spawn), or fork while nothing is compiled; what a store holds is found"};
-}
-
-// Refuses the one environment variable that changes NVRTC's code (13.0, 13.5): it selects the
-// dialect of the intermediate code. Fingerprints do not cover the environment.
-Result<void> check_environment() {
-  constexpr const char* kDialect = "NV_NVVM_VERSION";
-  if (std::getenv(kDialect) == nullptr) return {};
-  return Error{ErrorCode::unavailable,
-               std::string("the environment sets ") + kDialect +
-                   ", by which NVRTC would make other code than it does elsewhere",
-               std::string("unset ") + kDialect};
 }
 
 class NvrtcCompiler final : public Compiler {
@@ -111,7 +99,7 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target, request.kind));
-    CUBINET_TRY(check_environment());
+    CUBINET_TRY(check_nvrtc_environment());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, {request.target, request.kind}));
     const bool links = needs_link(request.spec.options);

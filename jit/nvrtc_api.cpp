@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvrtc_api.hpp"
 
+#include <cstdlib>
+
 namespace cubinet {
+
+Result<void> check_nvrtc_environment() {
+  constexpr const char* kDialect = "NV_NVVM_VERSION";
+  if (std::getenv(kDialect) == nullptr) return {};
+  return Error{ErrorCode::unavailable,
+               std::string("the environment sets ") + kDialect +
+                   ", by which NVRTC would make other code than it does elsewhere",
+               std::string("unset ") + kDialect};
+}
 
 Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::path& library,
                                                        const std::filesystem::path& builtins) {
+  CUBINET_TRY(check_nvrtc_environment());
   std::optional<DynamicLibrary> opened_builtins;
   if (!builtins.empty()) {
     // NVRTC opens its builtins by soname at its first compilation. The dynamic loader may not
@@ -52,6 +64,7 @@ std::string NvrtcApi::find_functions() {
 }
 
 Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::copy() const {
+  CUBINET_TRY(check_nvrtc_environment());
   CUBINET_TRY_ASSIGN(DynamicLibrary library, DynamicLibrary::open_copy(library_));
   const std::shared_ptr<NvrtcApi> api(new NvrtcApi(std::move(library), std::nullopt));
   if (const std::string missing = api->find_functions(); !missing.empty())

@@ -44,17 +44,24 @@ struct NvrtcVersion {
   friend auto operator<=>(const NvrtcVersion&, const NvrtcVersion&) = default;
 };
 
+// Returns unavailable if the environment sets NV_NVVM_VERSION, the one variable that changes the
+// code of NVRTC (13.0, 13.5): it selects the dialect of the intermediate code. Fingerprints do not
+// cover the environment. NVRTC 13.0 reads the variable when it is loaded and remembers it.
+Result<void> check_nvrtc_environment();
+
 // NVRTC, opened at run time. Thread-safe on different programs, as NVRTC is.
 class NvrtcApi {
  public:
   // Opens a library and, if given, its builtins, which NVRTC will then use. Returns unavailable if
-  // the library cannot be opened, lacks a function, or the process already has other builtins of
-  // the release. Returns unsupported if it is older than 12.0.
+  // the environment changes its code, or the library cannot be opened, lacks a function, or the
+  // process already has other builtins of the release. Returns unsupported if it is older than
+  // 12.0.
   static Result<std::shared_ptr<const NvrtcApi>> open(const std::filesystem::path& library,
                                                       const std::filesystem::path& builtins = {});
 
   // Loads a copy of this library, with locks of its own, that uses the same builtins. Returns
-  // unavailable if it cannot be copied (DynamicLibrary::open_copy).
+  // unavailable if it cannot be copied (DynamicLibrary::open_copy) or the environment changes its
+  // code.
   Result<std::shared_ptr<const NvrtcApi>> copy() const;
 
   NvrtcVersion version() const { return version_; }

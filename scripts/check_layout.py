@@ -26,7 +26,7 @@ ONLY_IN = {
     r"#\s*include\s*<curl/": ("transport/", "tests/support/faulty_curl.cpp"),
     r"#\s*include\s*<sqlite3\.h>": ("cubin_registry/", "tests/cubin_registry/", "bench/bare_sqlite.hpp"),
     r"\bdl(open|sym|close|mopen|vsym)\s*\(": ("base/dynamic_library.cpp", "tests/"),
-    r"\b(secure_)?(get|set|put|unset)env\s*\(": ("cli/", "tests/", "bench/main.cpp", "jit/compiler.cpp"),
+    r"\b(secure_)?(get|set|put|unset)env\s*\(": ("cli/", "tests/", "bench/main.cpp", "jit/nvrtc_api.cpp"),
 }
 
 # Source files without a test of the same name, and the reasons.

@@ -63,6 +63,14 @@ std::string key_text(const AttentionPlan& plan) {
   return identity.key().to_string();
 }
 
+// Adds the page size. A kernel whose row states none takes that of the problem as an argument.
+void add_pages(const AttentionPlan& plan, nlohmann::json& document) {
+  const KernelSelector& selector = plan.row.selector;
+  const bool any = selector.tokens_per_page == 0 && selector.layout == QkvLayout::paged_kv;
+  document["page_size"] = any ? plan.request.problem.tokens_per_page : selector.tokens_per_page;
+  document["dynamic_page"] = any || selector.dynamic_page;
+}
+
 void add_row(const AttentionPlan& plan, nlohmann::json& document) {
   for (const char* field : {"key", "target", "function", "digest", "source"})
     document[field] = nullptr;
@@ -113,8 +121,6 @@ nlohmann::json describe(const AttentionPlan& plan) {
                              {"cluster_x", main.cluster_x},
                              {"passes", plan.passes},
                              {"mask", to_string(selector.mask)},
-                             {"page_size", selector.tokens_per_page},
-                             {"dynamic_page", selector.dynamic_page},
                              {"launch", describe_launch(plan)},
                              {"workspace", describe_workspace(plan.workspace)},
                              {"exists", plan.exists()},
@@ -129,6 +135,7 @@ nlohmann::json describe(const AttentionPlan& plan) {
     document["specification"] = describe(*spec);
   if (plan.cost.in_microseconds) document["estimated_microseconds"] = plan.cost.time;
   document["measured"] = plan.measured.empty() ? nlohmann::json(nullptr) : nlohmann::json(plan.measured);
+  add_pages(plan, document);
   add_candidates(plan, document);
   add_row(plan, document);
   return document;

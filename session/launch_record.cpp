@@ -18,42 +18,47 @@ constexpr std::uint64_t kCounterRoom = std::uint64_t{8}
                                        << 20U;  // bytes for counters in the recorded workspace
 constexpr std::uint64_t kWorkspace = 5;
 
-// A tensor, its name and the number of its buffer in the records.
+// The alignments that a run asks for.
+constexpr std::uint64_t kTensorAlignment = 16;
+constexpr std::uint64_t kWordAlignment = 4;
+
+// A tensor, its name, the number of its buffer in the records and its alignment.
 struct NamedBuffer {
   const char* name;
   DeviceTensor AttentionTensors::*tensor;
   std::uint64_t number;
+  std::uint64_t alignment = kTensorAlignment;
 };
 constexpr NamedBuffer kBuffers[] = {
     {"o", &AttentionTensors::o, 1},
     {"q", &AttentionTensors::q, 2},
     {"k", &AttentionTensors::k, 3},
     {"v", &AttentionTensors::v, 4},
-    {"counters", &AttentionTensors::counters, kWorkspace},
-    {"scratch", &AttentionTensors::scratch, kWorkspace},
-    {"page_table", &AttentionTensors::page_table, 6},
-    {"kv_lengths", &AttentionTensors::kv_lengths, 7},
-    {"q_offsets", &AttentionTensors::q_offsets, 8},
-    {"kv_offsets", &AttentionTensors::kv_offsets, 9},
-    {"sinks", &AttentionTensors::sinks, 10},
+    {"counters", &AttentionTensors::counters, kWorkspace, kWorkspaceAlignment},
+    {"scratch", &AttentionTensors::scratch, kWorkspace, kWorkspaceAlignment},
+    {"page_table", &AttentionTensors::page_table, 6, kWordAlignment},
+    {"kv_lengths", &AttentionTensors::kv_lengths, 7, kWordAlignment},
+    {"q_offsets", &AttentionTensors::q_offsets, 8, kWordAlignment},
+    {"kv_offsets", &AttentionTensors::kv_offsets, 9, kWordAlignment},
+    {"sinks", &AttentionTensors::sinks, 10, kWordAlignment},
     {"k_block_scales", &AttentionTensors::k_block_scales, 11},
     {"v_block_scales", &AttentionTensors::v_block_scales, 12},
     {"o_block_scales", &AttentionTensors::o_block_scales, 13},
-    {"mask", &AttentionTensors::mask, 14},
-    {"lse", &AttentionTensors::lse, 15},
-    {"softmax_scale", &AttentionTensors::softmax_scale, 16},
-    {"output_scale", &AttentionTensors::output_scale, 17},
+    {"mask", &AttentionTensors::mask, 14, kWordAlignment},
+    {"lse", &AttentionTensors::lse, 15, kWordAlignment},
+    {"softmax_scale", &AttentionTensors::softmax_scale, 16, kWordAlignment},
+    {"output_scale", &AttentionTensors::output_scale, 17, kWordAlignment},
     {"new_q", &AttentionTensors::new_q, 18},
     {"new_k", &AttentionTensors::new_k, 19},
     {"new_v", &AttentionTensors::new_v, 20},
-    {"positions", &AttentionTensors::positions, 21},
+    {"positions", &AttentionTensors::positions, 21, kWordAlignment},
     {"cos_sin", &AttentionTensors::cos_sin, 22},
-    {"q_scale", &AttentionTensors::q_scale, 23},
-    {"k_scale", &AttentionTensors::k_scale, 24},
-    {"v_scale", &AttentionTensors::v_scale, 25},
+    {"q_scale", &AttentionTensors::q_scale, 23, kWordAlignment},
+    {"k_scale", &AttentionTensors::k_scale, 24, kWordAlignment},
+    {"v_scale", &AttentionTensors::v_scale, 25, kWordAlignment},
 };
 
-Result<void> set_address(AttentionTensors& tensors, const TensorAddress& given) {
+Result<void> set_address(const AttentionPlan& plan, AttentionTensors& tensors, const TensorAddress& given) {
   const auto* const found = std::find_if(std::begin(kBuffers), std::end(kBuffers),
                                          [&](const NamedBuffer& each) { return given.tensor == each.name; });
   if (found == std::end(kBuffers)) {
@@ -62,6 +67,16 @@ Result<void> set_address(AttentionTensors& tensors, const TensorAddress& given) 
       names.emplace_back(buffer.name);
     return Error{ErrorCode::invalid_argument, fmt::format("attention has no tensor '{}'", given.tensor),
                  "name one of " + join(names)};
+  }
+  if (given.address % found->alignment != 0) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} is at {:#x}, but must be at a multiple of {} bytes", given.tensor,
+                             given.address, found->alignment),
+                 "give an aligned address"};
+  }
+  if (given.tensor == "kv_offsets" && !plan.rules.reads_kv_offsets) {
+    return Error{ErrorCode::invalid_argument, "kv_offsets is given, but the plan's kernel does not read it",
+                 "leave it out"};
   }
   (tensors.*(found->tensor)).address = given.address;
   return {};
@@ -122,7 +137,7 @@ Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
   if (problem.is_generation() || problem.layout != QkvLayout::paged_kv)
     tensors.scratch.address += kCounterRoom;
   for (const TensorAddress& given : addresses)
-    CUBINET_TRY(set_address(tensors, given));
+    CUBINET_TRY(set_address(plan, tensors, given));
   return tensors;
 }
 

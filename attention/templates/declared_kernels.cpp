@@ -27,6 +27,8 @@ Result<std::shared_ptr<const DeclaredKernel>> DeclaredKernels::find(const Kernel
     if (const auto kept = kernels_.find(id); kept != kernels_.end()) return kept->second;
   }
   auto kernel = evaluate(catalog_, spec);
+  // Specifications may come from files, so unknown templates and long texts are not kept.
+  if (!catalog_.find(spec.name) || id.encoding().size() > kLongestEncoding) return kernel;
   const std::unique_lock lock(mutex_);
   if (kernels_.size() < kMaximum) kernels_.emplace(std::move(id), kernel);
   return kernel;

@@ -27,6 +27,8 @@ class DeclaredKernels {
  public:
   // The most kernels that are kept, about 2 KiB each. Further ones are evaluated at each request.
   static constexpr std::size_t kMaximum = 4096;
+  // The longest encoding of a specification that is kept. Those of the templates are shorter.
+  static constexpr std::size_t kLongestEncoding = 1024;
 
   explicit DeclaredKernels(TemplateCatalog catalog) : catalog_(std::move(catalog)) {}
 

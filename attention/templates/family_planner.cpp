@@ -30,7 +30,10 @@ class FamilyPlanner {
     if (std::string gap = family_.gap(request_.problem, request_.device.capability); !gap.empty()) return gap;
     // The template itself declares its types, head dims and page sizes.
     const auto common = declared_.find(family_.specification(request_.problem));
-    if (!common) return common.error().message;
+    if (!common) {
+      const Error& error = common.error();
+      return error.remedy.empty() ? error.message : error.message + " (" + error.remedy + ")";
+    }
     FamilyKernels kernels;
     if (!request_.options.may_compile) {
       kernels = existing_only((*common)->row);

@@ -73,7 +73,8 @@ Result<AttentionPlan> plan_of_row(const TuningTable::Row& row, const PlanRequest
 
 std::string tuning_problem(const AttentionProblem& problem) {
   KernelSpec values{problem.is_mla_generation() ? "latent" : problem.prefill ? "prefill" : "decode", {}};
-  values.set("q_len", problem.prefill ? 0U : problem.q_len)
+  // Prompts of lengths that round up to the same power of two share a row, as KV lengths do.
+  values.set("q_len", problem.prefill ? std::bit_ceil(std::uint64_t{problem.q_len}) : problem.q_len)
       .set("heads_q", problem.heads_q)
       .set("heads_kv", problem.heads_kv)
       .set("head_dim_qk", problem.head_dim_qk)

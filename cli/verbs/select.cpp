@@ -68,12 +68,23 @@ struct Question {
   std::vector<TensorAddress> addresses;
 };
 
+// Returns whether published cubins could serve the problem.
+bool published_may_serve(const Question& question) {
+  const std::string& backend = question.options.backend;
+  if (backend != kAutomaticBackend && backend != kPublishedBackend) return false;
+  PlanOptions assuming = question.options;
+  assuming.backend = kPublishedBackend;
+  assuming.assumes_all_kernels = true;
+  assuming.launches = false;
+  return static_cast<bool>(question.planner.plan(question.problem, assuming));
+}
+
 // Returns commands that would let the problem be served.
 std::vector<std::string> fixes_for(const Context& context, const SelectOptions& options,
                                    const Question& question) {
   std::vector<std::string> fixes;
   const bool published = !question.planner.kernels().of(kPublishedImplementation).rows().empty();
-  if (options.table.empty() && !published)
+  if (options.table.empty() && !published && published_may_serve(question))
     fixes.push_back("cubinet import-artifacts FOLDER" + context.given_places());
   if (question.options.targets != TargetPolicy{})
     fixes.emplace_back("the same command without --prefer, --forbid and --pin");

@@ -167,9 +167,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     newest = row_maximum(newest);
     const bool any = newest > -__longlong_as_double(0x7ff0000000000000ll);
     const double correction = any ? exp(highest - newest) : 1.0;
+    const double offset = any ? newest : 0.0;  // NaN logits leave the maximum alone and stay NaN
     double added = 0;
     for (int j = 0; j < kTokens / kLanes; ++j) {
-      const double weight = any ? exp(logits[j] - newest) : 0.0;
+      const double weight = exp(logits[j] - offset);
       weights[row][lane + j * kLanes] = weight;
       added += weight;
     }
@@ -199,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (tensors.sinks != 0) {
     const double sink = load_global_float(tensors.sinks + 4 * head);
     const double newest = fmax(highest, sink);
-    const double correction = sum > 0 ? exp(highest - newest) : 0.0;
+    const double correction = sum != 0 ? exp(highest - newest) : 0.0;
     sum = sum * correction + exp(sink - newest);
     for (int i = 0; i < head_dim_v / kLanes; ++i)
       output[i] *= correction;
@@ -207,14 +208,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   const long long target =
       (static_cast<long long>(sequence.q_first) + token) * tensors.heads_q.divisor + head;
-  const double factor = sum > 0 ? p.output_scale / sum : 0.0;
+  // A NaN sum stays NaN.
+  const double factor = sum != 0 ? p.output_scale / sum : 0.0;
   for (int i = 0; i < head_dim_v / kLanes; ++i)
     asm volatile("st.global.f64 [%0], %1;" ::"l"(tensors.o + 8 * (target * head_dim_v + lane + i * kLanes)),
                  "d"(output[i] * factor)
                  : "memory");
   if (lane == 0)
     asm volatile("st.global.f64 [%0], %1;" ::"l"(tensors.lse + 8 * target),
-                 "d"(sum > 0 ? highest + log(sum) : -__longlong_as_double(0x7ff0000000000000ll))
+                 "d"(sum != 0 ? highest + log(sum) : -__longlong_as_double(0x7ff0000000000000ll))
                  : "memory");
 }
 

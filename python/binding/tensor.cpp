@@ -120,7 +120,11 @@ bool read_data_pointer(PyObject* object, Tensor& tensor) {
   const nb::object of = nb::borrow(object);
   tensor.address = nb::cast<std::uint64_t>(data_ptr());
   tensor.device = {on_cuda ? kDLCUDA : kDLCPU, index.is_none() ? 0 : nb::cast<std::int32_t>(index)};
-  tensor.type = type_by_name(nb::cast<std::string>(nb::str(of.attr("dtype")))).value_or(DLDataType{});
+  // torch.dtype is no text, but its str() is its name.
+  const nb::object type = of.attr("dtype");
+  const nb::object type_text = nb::steal(PyObject_Str(type.ptr()));
+  if (!type_text.is_valid()) throw nb::python_error();
+  tensor.type = type_by_name(nb::cast<std::string>(type_text)).value_or(DLDataType{});
   tensor.dimensions = copy_numbers(of.attr("shape"), tensor.own_shape);
   copy_numbers(of.attr("stride")(), tensor.own_strides);
   tensor.shape = tensor.own_shape.data();

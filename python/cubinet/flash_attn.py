@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from cubinet.pytorch import decode, operators, prefill, ragged
-from cubinet.pytorch.arguments import check_rank, refuse_given, refuse_gradients, window_of
+from cubinet.pytorch.arguments import check_rank, check_shape, refuse_given, refuse_gradients, scale_of, window_of
 from cubinet.pytorch.decode import Options, Tensors
 
 __all__ = ["flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache"]
@@ -76,7 +76,7 @@ def flash_attn_with_kvcache(
     refuse_given("flash_attn_with_kvcache", cache_leftpad=cache_leftpad, alibi_slopes=alibi_slopes)
     refuse_gradients(q=q, k_cache=k_cache, v_cache=v_cache, k=k, v=v)
     given = Tensors(k, v, rotary_cos, rotary_sin, cache_seqlens, cache_batch_idx, block_table, s_aux, out)
-    options = Options(softmax_scale, causal, window_of(window_size), softcap, rotary_interleaved, num_splits,
+    options = Options(scale_of(softmax_scale), causal, window_of(window_size), softcap, rotary_interleaved, num_splits,
                       return_softmax_lse)
     serve = operators.with_cache if torch.compiler.is_compiling() else decode.with_cache
     o, lse = serve(q, k_cache, v_cache, given, options)
@@ -109,7 +109,8 @@ def flash_attn_varlen_func(
     q             [tokens, heads_q, head_dim]
     k, v          [tokens of all sequences, heads_kv, head_dim], or with a block_table
                   [pages, page_size, heads_kv, head_dim]
-    cu_seqlens_*  [batch + 1], int32: where each sequence begins, and the end of the last
+    cu_seqlens_*  [batch + 1], int32: where each sequence begins, and the end of the last, at most
+                  the tokens of the tensor. Their values are on the device and are not checked.
     max_seqlen_*  the most tokens of a sequence
     block_table   [batch, pages of a sequence], int32
     s_aux, out    as in flash_attn_with_kvcache()
@@ -121,7 +122,7 @@ def flash_attn_varlen_func(
     refuse_given("flash_attn_varlen_func", alibi_slopes=alibi_slopes, dropout_p=dropout_p or None)
     refuse_gradients(q=q, k=k, v=v)
     window = window_of(window_size)
-    options = Options(softmax_scale, causal, window, softcap, return_lse=return_attn_probs)
+    options = Options(scale_of(softmax_scale), causal, window, softcap, return_lse=return_attn_probs)
     if block_table is not None:
         serve = operators.with_page_table if torch.compiler.is_compiling() else ragged.with_page_table
         o, lse = serve(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, out, options)
@@ -155,11 +156,14 @@ def flash_attn_func(
     refuse_gradients(q=q, k=k, v=v)
     check_rank("q", q, "batch, q_len, heads_q, head_dim")
     check_rank("k", k, "batch, kv_len, heads_kv, head_dim")
+    check_rank("v", v, "batch, kv_len, heads_kv, head_dim")
+    check_shape("k", k, (q.shape[0], *k.shape[1:]), "with the batch of 'q'")
+    check_shape("v", v, (*k.shape[:3], v.shape[3]), "as 'k' but for the last size")
     batch, q_len, kv_len = q.shape[0], q.shape[1], k.shape[1]
     numbers = torch.arange(batch + 1, dtype=torch.int32, device=q.device)
-    options = Options(softmax_scale, causal, window_of(window_size), softcap, return_lse=return_attn_probs)
+    options = Options(scale_of(softmax_scale), causal, window_of(window_size), softcap, return_lse=return_attn_probs)
     attend = operators.prefill_attend if torch.compiler.is_compiling() else prefill.attend
     o, lse = attend("flash_attn_func", q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), numbers * q_len,
                     numbers * kv_len, q_len, kv_len, None, None, options)
     o = o.view(q.shape[:3] + o.shape[2:])
-    return (o, lse.reshape(-1, batch, q_len).transpose(0, 1), None) if return_attn_probs else o
+    return (o, lse.reshape(q.shape[2], batch, q_len).transpose(0, 1), None) if return_attn_probs else o

@@ -15,6 +15,15 @@ TEST_CASE("every rule says when it applies and where it comes from, and names ba
   }
 }
 
+TEST_CASE("the order of prompts has a source of its own") {
+  const auto prompts =
+      test::resolve(test::context(2, 128, 1024, 32, 4), "auto", false, test::Known::on(test::kH200));
+  CHECK(test::holds(prompts.order, "attention_prefill.md"));
+  const auto decode =
+      test::resolve(test::generation(2, 1, 1024, 32, 4), "auto", false, test::Known::on(test::kH200));
+  CHECK(test::holds(decode.order, "attention_table.json"));
+}
+
 TEST_CASE("the last rule applies to everything") {
   CHECK(test::builtin_backends().rules().back().applies(PlanRequest{}));
 }

@@ -63,10 +63,19 @@ TEST_CASE("threads that ask for the same kernels get the same declarations") {
   }
 }
 
+TEST_CASE("neither unknown templates nor long specifications are kept") {
+  const DeclaredKernels declared(ok(TemplateCatalog::builtin()));
+  CHECK_FALSE(declared.find(KernelSpec{"nothing", {}}));
+  CHECK_FALSE(declared.find(decode(2).set("dtype_q", std::string(DeclaredKernels::kLongestEncoding, 'x'))));
+  CHECK(declared.size() == 0);
+  CHECK_FALSE(declared.find(decode(99)));
+  CHECK(declared.size() == 1);
+}
+
 TEST_CASE("a full memory evaluates further kernels and keeps none of them") {
   const DeclaredKernels declared(ok(TemplateCatalog::builtin()));
   for (int hidden = 0; hidden < static_cast<int>(DeclaredKernels::kMaximum); ++hidden)
-    CHECK_FALSE(declared.find(KernelSpec{"nothing", {}}.set("size", hidden)));
+    CHECK_FALSE(declared.find(decode(100 + hidden)));
   CHECK(declared.size() == DeclaredKernels::kMaximum);
   CHECK(declared.find(decode(2)));
   CHECK(declared.size() == DeclaredKernels::kMaximum);

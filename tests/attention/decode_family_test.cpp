@@ -18,6 +18,30 @@ namespace {
 using namespace test::decode;
 using test::ok;
 
+TEST_CASE("the head dims and pages that decode has are those of its templates") {
+  for (const std::uint32_t qk : {64U, 72U, 80U, 96U, 128U, 192U, 256U, 512U, 576U}) {
+    for (const std::uint32_t v : {64U, 72U, 80U, 96U, 128U, 256U, 512U}) {
+      for (const std::uint32_t page : {4U, 8U, 24U, 256U, 512U}) {
+        AttentionProblem problem = llama(4, 5000);
+        problem.head_dim_qk = qk;
+        problem.head_dim_v = v;
+        problem.tokens_per_page = page;
+        if (problem.is_mla_generation()) {
+          problem.heads_q = problem.group_size();
+          problem.heads_kv = 1;
+        }
+        const auto families = decode_families(problem, kHopper.capability);
+        const bool served = std::any_of(families.begin(), families.end(), [&](const DecodeFamily* family) {
+          return family->gap(problem, kHopper.capability).empty() &&
+                 template_of(*family)->resolve(decode_specification(*family, problem));
+        });
+        CHECK_MESSAGE(decode_has_sizes(problem) == served,
+                      (std::to_string(qk) + " " + std::to_string(v) + " " + std::to_string(page)));
+      }
+    }
+  }
+}
+
 TEST_CASE("Every family is a template whose declaration takes what its tiles are, to the shared memory") {
   using HeadDims = std::pair<std::uint32_t, std::uint32_t>;
   std::set<std::string> seen;

@@ -44,8 +44,15 @@ TEST_CASE("generation is left to decode where decode serves it") {
   AttentionProblem problem = prefill::prompts(2, 1000, 4);
   problem.prefill = false;
   CHECK(gap_of(problem).find("generation") != std::string::npos);
-  problem.tokens_per_page = 24;
-  CHECK(gap_of(problem).empty());
+  for (const std::uint32_t page : {1U, 2U, 4U, 24U, 512U, 1024U}) {
+    problem.tokens_per_page = page;
+    CHECK(gap_of(problem).empty());
+  }
+  problem.tokens_per_page = 64;
+  for (const std::uint32_t head_dim : {72U, 80U, 96U}) {
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    CHECK(gap_of(problem).empty());
+  }
   problem = prefill::prompts(2, 1000, 500);
   problem.prefill = false;
   CHECK(gap_of(problem).empty());

@@ -97,7 +97,12 @@ TEST_CASE("KV splits, too many tokens and devices without shared memory are refu
   };
   CHECK(refusal(prefill::prompts(1, (1U << 30U) + 1, 1)).find("kv_len") != std::string::npos);
   CHECK(refusal(prefill::prompts(1, 1U << 30U, 1U << 27U)).find("q_len") != std::string::npos);
-  CHECK(refusal(prefill::prompts(65535, 1U << 22U, 1U << 22U)).find("tiles") != std::string::npos);
+  AttentionProblem many = prefill::prompts(65535, 1U << 22U, 1U << 22U);
+  CHECK(refusal(many).find("`AttentionProblem::batch` 65535 times") != std::string::npos);
+  many.ragged_q = true;  // the offsets bound the tokens
+  CHECK(refusal(many).find("tiles") != std::string::npos);
+  CHECK(plan_prefill(prefill::request(prefill::prompts(512, 1U << 22U, (1U << 22U) - 1)), kAttentionPrefill));
+  CHECK(refusal(prefill::prompts(512, 1U << 22U, 1U << 22U)).find("2^31 - 1") != std::string::npos);
   const DeviceFacts tiny{{8, 0}, 16, 8 * 1024};
   const auto none = plan_prefill(prefill::request(prefill::prompts(1, 100, 100), tiny), kAttentionPrefill);
   REQUIRE_FALSE(none);

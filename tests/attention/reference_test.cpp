@@ -359,6 +359,21 @@ AttentionDeviation compare(const AttentionOutputs& reference, const std::vector<
   return *error;
 }
 
+TEST_CASE("A row whose tokens are all NaN is NaN, and so is its LSE") {
+  for (const bool sinks : {false, true}) {
+    AttentionProblem problem = tiny();
+    AttentionInputs inputs = tiny_inputs();
+    problem.sinks = sinks;
+    if (sinks) inputs.sinks.assign(problem.heads_q, 0.5f);
+    inputs.k.assign(inputs.k.size(), from_float(kNan, DataType::bf16));
+    const AttentionOutputs outputs = run(problem, inputs);
+    for (const double lse : outputs.lse)
+      CHECK(std::isnan(lse));
+    for (const double value : first_column(outputs))
+      CHECK(std::isnan(value));
+  }
+}
+
 TEST_CASE("The comparison finds the worst row, NaN, and what should have been zero") {
   const AttentionOutputs reference{{3, 4, 0, 0}, {1, -std::numeric_limits<double>::infinity()}};
   const float infinity = std::numeric_limits<float>::infinity();

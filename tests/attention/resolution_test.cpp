@@ -101,7 +101,7 @@ TEST_CASE("a backend that a program adds is found by its name, and under auto be
   REQUIRE(named);
   CHECK(named->backend_name() == "mine");
   CHECK(plan_with(backends, kDecode, "auto", /*launches=*/true, known)->backend_name() == "templates");
-  const AttentionProblem odd = test::generation(8, 1, 4096, 128, 128, 72, 72);
+  const AttentionProblem odd = test::generation(8, 1, 4096, 128, 128, 112, 112);
   const auto left = plan_with(backends, odd, "auto", /*launches=*/true, known);
   REQUIRE(left);
   CHECK(left->backend_name() == "mine");

@@ -119,7 +119,11 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(unknown, "attention_decode"));
   CHECK(test::holds(unknown, "attention_wide"));
   CHECK(test::holds(unknown, "head_dim_qk"));
-  CHECK(test::holds(changed([](P& p) { p.tokens_per_page = 512; }), "page_size"));
+  CHECK(test::holds(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 112; }), "64, 72, 80, 96, 128"));
+  CHECK(changed([](P& p) { p.tokens_per_page = 512; }).empty());
+  CHECK(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 80; }).empty());
+  CHECK(test::holds(changed([](P& p) { p.tokens_per_page = 512, p.mask = AttentionMask::custom; }),
+                    "page_size"));
   CHECK(test::holds(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::fp16; }), "dtype_kv"));
   CHECK(test::holds(changed([](P& p) { p.data_type_v = DataType::fp16; }), "one type for KV"));
   CHECK(test::holds(changed([](P& p) { p.data_type_o = DataType::e2m1; }), "dtype_o"));

@@ -141,8 +141,94 @@ TEST_CASE("rows of the output and of the cache do not overlap, whatever the orde
     }
     (tensors.*written).strides = {64 * 4096, 4096, 256};  // K and V side by side
     CHECK(check(tensors));
+    (tensors.*written).bytes = (written == &AttentionTensors::o ? 16 : 4) * 1024 * 128 * 2;
     (tensors.*written).strides = {64 * 128, 128, 1024 * 128};  // heads outermost, each a pool of slots
     CHECK(check(tensors));
+  }
+}
+
+TEST_CASE("pages and tokens that are counted on the device do not overlap others in the memory given") {
+  for (DeviceTensor AttentionTensors::*pool : {&AttentionTensors::k, &AttentionTensors::v}) {
+    const char* const name = pool == &AttentionTensors::k ? "k" : "v";
+    CAPTURE(name);
+    AttentionTensors tensors = fitting();
+    (tensors.*pool).bytes = 1U << 20U;
+    for (const std::int64_t page : {128, 512, 1024, 64 * 512 - 8}) {
+      (tensors.*pool).strides = {page, 512, 128};
+      check_refused(tensors, name);
+    }
+    (tensors.*pool).strides = {64 * 512, 512, 128};
+    CHECK(check(tensors));
+    // The tokens of four pages are interleaved. A fifth page would begin at a token of the first.
+    (tensors.*pool).strides = {512, 4 * 512, 128};
+    (tensors.*pool).bytes = 4 * 64 * 512 * 2;
+    CHECK(check(tensors));
+    (tensors.*pool).bytes += 512 * 2;
+    check_refused(tensors, name);
+  }
+  AttentionProblem problem = kProblem;
+  problem.q_len = 3;
+  problem.ragged_q = true;
+  AttentionTensors tensors = fitting();
+  tensors.q.bytes = tensors.o.bytes = 5 * 16 * 256;
+  tensors.lse = {};
+  const auto refusal = [&] {
+    const auto checked = TensorChecks(problem, workspace(), {}).check(tensors);
+    return checked ? std::string() : checked.error().message;
+  };
+  CHECK(refusal().empty());
+  tensors.o.strides = {0, 128, 128};
+  CHECK(test::holds(refusal(), "o has the strides 0, 128, 128"));
+  tensors.o.strides = {0, 128, 5 * 128};  // head by head
+  CHECK(refusal().empty());
+  tensors.o.strides = {0, 128, 4 * 128};
+  CHECK(test::holds(refusal(), "o has the strides"));
+}
+
+TEST_CASE("O has the tokens of Q, and V those of K, if only the device knows their number") {
+  AttentionProblem problem = test::context(2, 300, 1024, 16, 4);
+  problem.layout = QkvLayout::separate_qkv;
+  problem.ragged_q = true;
+  AttentionTensors tensors = fitting();
+  tensors.lse = tensors.page_table = {};
+  tensors.q = tensors.o = {0x10000, 5 * 16 * 256, {}};
+  tensors.k = tensors.v = {0x20000, 7 * 4 * 256, {}};
+  const auto refusal = [&] {
+    const auto checked = TensorChecks(problem, workspace(), {}).check(tensors);
+    return checked ? std::string() : checked.error().message;
+  };
+  CHECK(refusal().empty());
+  tensors.o.bytes -= 16 * 256;
+  CHECK(test::holds(refusal(), "o has memory for 4 tokens, but q for 5"));
+  tensors.o.bytes += 16 * 256;
+  tensors.v.bytes -= 4 * 256;
+  CHECK(test::holds(refusal(), "v has memory for 6 tokens, but k for 7"));
+  // Q and V are views of one projection; the memory behind their last tokens is not theirs.
+  tensors.q.strides = {0, 24 * 128, 128};
+  tensors.q.bytes = (4 * 24 + 16) * 256;
+  tensors.v.strides = {0, 24 * 128, 128};
+  tensors.v.bytes = (6 * 24 + 4) * 256;
+  CHECK(refusal().empty());
+  // Memory for more tokens than the problem has is not compared.
+  tensors.q = {0x10000, 2 * 300 * 16 * 256, {}};
+  tensors.o = {0x400000, 601 * 16 * 256, {}};
+  CHECK(refusal().empty());
+}
+
+TEST_CASE("offsets have no strides") {
+  AttentionPlan::TensorRules rules;
+  rules.reads_offsets = rules.reads_kv_offsets = true;
+  AttentionTensors tensors = fitting();
+  tensors.q_offsets = {0xa000, 64, {}};
+  tensors.kv_offsets = {0xb000, 64, {}};
+  CHECK(TensorChecks(kProblem, workspace(), rules).check(tensors));
+  for (DeviceTensor AttentionTensors::*offsets :
+       {&AttentionTensors::q_offsets, &AttentionTensors::kv_offsets}) {
+    AttentionTensors strided = tensors;
+    (strided.*offsets).strides = {2, 0, 0};
+    const auto checked = TensorChecks(kProblem, workspace(), rules).check(strided);
+    REQUIRE_FALSE(checked);
+    CHECK(test::holds(checked.error().message, "offsets has strides"));
   }
 }
 
@@ -303,12 +389,13 @@ TEST_CASE(
   tensors.q_offsets = {0xa000, 3 * 4, {}};
   tensors.q.bytes *= 3;
   tensors.o.bytes *= 3;
-  tensors.lse.bytes = 3 * 16 * 4;
+  tensors.lse.bytes = 6 * 16 * 4;
   CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
   tensors.lse.bytes -= 4;
   CHECK_FALSE(TensorChecks(problem, workspace(), {}).check(tensors));
   AttentionPlan::TensorRules rules;
   rules.lse_as_planned = problem.lse = true;
+  tensors.q.bytes = tensors.o.bytes = 5 * 16 * 256;
   tensors.lse.bytes = 2 * 3 * 16 * 4;
   CHECK(TensorChecks(problem, workspace(), rules).check(tensors));
   tensors.lse.bytes -= 4;

@@ -115,7 +115,7 @@ TEST_CASE("a measurement ends when it is cancelled, before and after it has load
 TEST_CASE("what no backend launches is said as a plan would say it") {
   const TuneSetting setting;
   AttentionProblem problem = setting.problem;
-  problem.head_dim_qk = problem.head_dim_v = 72;
+  problem.head_dim_qk = problem.head_dim_v = 112;
   const auto refused = tune_attention(*setting.runtime, problem, 0, kQuick);
   CHECK(refused.error().code == ErrorCode::unsupported);
   CHECK(refused.error().message.find("templates: ") != std::string::npos);

@@ -76,6 +76,18 @@ TEST_CASE("a problem of the same bucket takes the kernel, and divides the work b
   CHECK(resolve_with(llama(8, 4096), table).plan->measured.empty());
 }
 
+TEST_CASE("prompts share a row if their query lengths round up to the same power of two") {
+  const auto problem_of = [](std::uint32_t q_len) {
+    AttentionProblem problem = llama(4, 8192);
+    problem.prefill = true;
+    problem.q_len = q_len;
+    return tuning_problem(problem);
+  };
+  CHECK(problem_of(300) == problem_of(512));
+  CHECK(problem_of(512) != problem_of(513));
+  CHECK(problem_of(512) != problem_of(8192));
+}
+
 TEST_CASE("splits are those of sequences that are long") {
   AttentionProblem problem = llama(2, 8192);
   const TuningTable table = table_of(row_of(problem));

@@ -86,7 +86,7 @@ TEST_CASE("more divisions and slower estimates are candidates where the limits a
 
 TEST_CASE("a problem that nothing launches has no candidates, and every backend gives its reason") {
   AttentionProblem problem = llama(8, 8192);
-  problem.head_dim_qk = problem.head_dim_v = 72;
+  problem.head_dim_qk = problem.head_dim_v = 112;
   const auto refused = tuning_candidates(request_of(problem), builtin_backends());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::unsupported);

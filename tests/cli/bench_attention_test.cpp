@@ -26,7 +26,7 @@ TEST_CASE("bench attention measures what it was asked to, and finds out a device
   sandbox.write("s.txt",
                 "--tag small --batch 2 --kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16 "
                 "--q-len 1,2\n"
-                "--tag nobody --kv-len 40 --heads-q 4 --head-dim-qk 72 --page-size 16\n");
+                "--tag nobody --kv-len 40 --heads-q 4 --head-dim-qk 112 --page-size 16\n");
   const ToolResult result = bench(sandbox, {"--sweep", sandbox.path("s.txt"), "--csv", sandbox.path("t.csv"),
                                             "--iterations", "3", "--json"});
   CAPTURE(result.err);

@@ -117,9 +117,8 @@ TEST_CASE("run decode tells why no backend runs a problem") {
   const auto declined = [](const std::vector<std::string>& option, const std::string& reason) {
     check_refused(option, 1, "unsupported", reason);
   };
-  declined({"--head-dim-qk", "72"}, "templates: ");
-  declined({"--head-dim-qk", "72"}, "published: ");
-  declined({"--page-size", "512"}, "page_size");
+  declined({"--head-dim-qk", "112"}, "templates: ");
+  declined({"--head-dim-qk", "112"}, "published: ");
   declined({"--dtype-kv", "fp16"}, "dtype_kv");
   declined({"--backend", "published"}, "no rows of published artifacts");
 }

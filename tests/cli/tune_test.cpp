@@ -120,13 +120,13 @@ TEST_CASE("a dry run tells of a problem that nothing serves, and lists the next 
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("asks a device");
   const Sandbox sandbox;
   sandbox.write("s.txt",
-                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 96\n"
+                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 112\n"
                 "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n");
   const ToolResult listed = tool(sandbox, {"tune", "--dry-run", "--sweep", sandbox.path("s.txt")});
   CHECK(listed.status == 1);
   const auto results = listed.json()["results"];
   REQUIRE(results.size() == 2);
-  CHECK(contains(results[0]["error"]["message"].get<std::string>(), "96"));
+  CHECK(contains(results[0]["error"]["message"].get<std::string>(), "112"));
   CHECK(results[1]["candidates"].size() > 3);
 }
 

@@ -274,16 +274,25 @@ TEST_CASE("the fingerprint is that of the record, and differs for whatever chang
   is_new(test::scale_request("#include <cubinet/pdl.cuh>\n" + test::kScaleBody), "another header");
 }
 
-TEST_CASE("what the environment would change in the code is not compiled") {
+TEST_CASE("what the environment would change in the code is not compiled, and later compiles are as usual") {
   const CompileRequest request = test::scale_request();
-  REQUIRE(::setenv("NV_NVVM_VERSION", "nvvm-latest", 1) == 0);
-  const auto output = compiler()->compile(request);
-  const std::string fingerprint = print_of(request);
+  const auto loaded = compiler();
+  const auto fresh = compiler();
+  const auto usual = loaded->fingerprint(request);
+  REQUIRE(usual);
+  REQUIRE(::setenv("NV_NVVM_VERSION", "x", 1) == 0);
+  const auto output = loaded->compile(request);
+  const auto fingerprint = loaded->fingerprint(request);
+  const auto unloaded = fresh->supported_targets();  // loads NVRTC
   ::unsetenv("NV_NVVM_VERSION");
   REQUIRE_FALSE(output);
   CHECK(output.error().code == ErrorCode::unavailable);
   CHECK(output.error().remedy == "unset NV_NVVM_VERSION");
-  CHECK(fingerprint == print_of(request));
+  REQUIRE(fingerprint);
+  CHECK(*fingerprint == *usual);
+  REQUIRE_FALSE(unloaded);
+  CHECK(unloaded.error().remedy == "unset NV_NVVM_VERSION");
+  CHECK(fresh->compile(request));
 }
 
 TEST_CASE("a changed header of an include directory changes the fingerprint of the same compiler object") {

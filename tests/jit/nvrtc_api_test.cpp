@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 using namespace cubinet;
 
 TEST_CASE("a library that is not there is unavailable, with a remedy") {
@@ -11,6 +13,16 @@ TEST_CASE("a library that is not there is unavailable, with a remedy") {
   CHECK(api.error().code == ErrorCode::unavailable);
   CHECK(api.error().message.find("/nowhere/libnvrtc.so.13") != std::string::npos);
   CHECK_FALSE(api.error().remedy.empty());
+}
+
+TEST_CASE("NVRTC is not loaded while the environment would change its code") {
+  REQUIRE(::setenv("NV_NVVM_VERSION", "nvvm-latest", 1) == 0);
+  const auto api = NvrtcApi::open(CUBINET_TEST_OLD_NVRTC);
+  ::unsetenv("NV_NVVM_VERSION");
+  REQUIRE_FALSE(api);
+  CHECK(api.error().code == ErrorCode::unavailable);
+  CHECK(api.error().remedy == "unset NV_NVVM_VERSION");
+  CHECK(NvrtcApi::open(CUBINET_TEST_OLD_NVRTC).error().code == ErrorCode::unsupported);
 }
 
 TEST_CASE("a library without the functions is no NVRTC") {

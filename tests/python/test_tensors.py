@@ -28,6 +28,16 @@ class DataPointer:
         return (1,)
 
 
+class Dtype:
+    """As torch.dtype, which is no text."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return self.name
+
+
 class CudaArray:
     """As CuPy and Numba."""
 
@@ -80,6 +90,13 @@ def test_each_protocol_gives_the_address(stub, axpy):
         assert stub.launches()[-1].values() == struct.pack("<fQQi", 1.0, address, 0, 4)
         assert stub.launches()[-1].stream == stream
     assert packed.streams == [-1]
+
+
+def test_a_type_is_read_by_its_text(stub, axpy):
+    tensor = DataPointer()
+    tensor.dtype = Dtype("torch.float32")
+    axpy.launch(1.0, tensor, None, 4, grid=1, block=32, stream=0)
+    assert len(stub.launches()) == 1
 
 
 @pytest.mark.parametrize("make", [DataPointer, CudaArray, DLPack])

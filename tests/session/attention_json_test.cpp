@@ -34,6 +34,18 @@ TEST_CASE("a kernel of ours that is not split reduces nothing") {
   CHECK(split["launch"]["reduction"]["threads"] == 128);
 }
 
+TEST_CASE("a kernel of any page size has the page size of its problem, and says that it takes others") {
+  AttentionProblem problem = test::context(2, 128, 1024, 32, 4);
+  problem.tokens_per_page = 24;
+  const auto document = describe(test::plan_of(problem, "auto", Known::on(test::kH200)));
+  CHECK(document["page_size"] == 24);
+  CHECK(document["dynamic_page"] == true);
+  problem.layout = QkvLayout::contiguous_kv;
+  const auto contiguous = describe(test::plan_of(problem, "auto", Known::on(test::kH200)));
+  CHECK(contiguous["page_size"] == 0);
+  CHECK(contiguous["dynamic_page"] == false);
+}
+
 TEST_CASE("a window that is absent is null") {
   AttentionProblem problem = test::generation(1, 1, 64, 32, 4);
   CHECK(describe(problem)["window"].is_null());

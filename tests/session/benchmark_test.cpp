@@ -16,7 +16,7 @@ TEST_CASE("every case is measured, a wrong result is found, and the error of one
   if (setting.stub.missing()) return;
   BenchmarkOptions options;
   options.rounds = 3;
-  options.cases = {small_case(), small_case(72)};
+  options.cases = {small_case(), small_case(112)};
   options.cases[0].goals = {"us:1000000"};
   options.cases[0].backends = {"templates", "published"};
   std::vector<std::size_t> rows;

@@ -43,6 +43,21 @@ TEST_CASE("given addresses replace the made up ones") {
   CHECK(tensors->k.address != tensors->q.address);
 }
 
+TEST_CASE("addresses that a run would refuse are refused") {
+  const AttentionPlan plan = published_plan();
+  for (const char* tensor : {"q", "scratch", "kv_lengths"}) {
+    const auto tensors = made_up_tensors(plan, {{tensor, 0x7f0000000002}});
+    REQUIRE_FALSE(tensors);
+    CHECK(tensors.error().code == ErrorCode::invalid_argument);
+    CHECK(tensors.error().message.find(tensor) == 0);
+    CHECK(tensors.error().message.find("multiple of") != std::string::npos);
+  }
+  CHECK(made_up_tensors(plan, {{"kv_lengths", 0x7f0000000004}}));
+  const auto offsets = made_up_tensors(plan, {{"kv_offsets", 0x7f0000000000}});
+  REQUIRE_FALSE(offsets);
+  CHECK(offsets.error().message.find("kv_offsets is given") == 0);
+}
+
 TEST_CASE("the address of an unknown tensor is refused with the names of all tensors") {
   const auto tensors = made_up_tensors(published_plan(), {{"queries", 1}});
   REQUIRE_FALSE(tensors);

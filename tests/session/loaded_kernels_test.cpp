@@ -122,7 +122,7 @@ TEST_CASE(
   Session& session = *setting.session;
   Runtime& runtime = session.runtime();
   AttentionProblem unserved = kFewRows;
-  unserved.head_dim_qk = unserved.head_dim_v = 72;
+  unserved.head_dim_qk = unserved.head_dim_v = 112;
   AttentionProblem wrong = kFewRows;
   wrong.heads_kv = 3;
   const auto refused = [&] { return ok(runtime.refusals()).entries; };

@@ -52,7 +52,7 @@ TEST_CASE("each problem is measured once and kept, and the error of one does not
   options.budget_seconds = 1e-6;
   options.problems = {{TuneSetting::problem(1)},
                       {appends},
-                      {TuneSetting::problem(1, 72), "line 3"},
+                      {TuneSetting::problem(1, 112), "line 3"},
                       {TuneSetting::problem(2)}};
   std::vector<std::size_t> done;
   options.progress = [&](const TuneProgress& progress) {
@@ -102,7 +102,7 @@ TEST_CASE("the candidates of a problem are listed, or the reason that there are 
   const TuneSetting setting;
   if (setting.stub.missing()) return;
   TuneOptions options;
-  options.problems = {{TuneSetting::problem(2)}, {TuneSetting::problem(2, 72), "line 2"}};
+  options.problems = {{TuneSetting::problem(2)}, {TuneSetting::problem(2, 112), "line 2"}};
   const auto listed = ok(tune_candidates(*setting.session, options));
   REQUIRE(listed.size() == 2);
   CHECK(listed[0].plans.size() > 3);

@@ -2,6 +2,7 @@
 #include "decode_family.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace cubinet {
 namespace {
@@ -60,6 +61,19 @@ std::string decode_gap(const AttentionProblem& problem, ComputeCapability device
            " on, and this one is of " + device.to_string();
   }
   return "";
+}
+
+bool decode_has_sizes(const AttentionProblem& problem) {
+  constexpr std::uint32_t kSmallestPage = 8;
+  constexpr std::uint32_t kLargestPage = 256;
+  const std::uint32_t page = problem.tokens_per_page;
+  if (!std::has_single_bit(page) || page < kSmallestPage || page > kLargestPage) return false;
+  const auto is_narrow = [](std::uint32_t columns) {
+    return columns == 64 || columns == 128 || columns == 256;
+  };
+  const std::uint32_t qk = problem.head_dim_qk;
+  const std::uint32_t v = problem.head_dim_v;
+  return problem.is_mla_generation() || (is_narrow(qk) && is_narrow(v)) || (qk == 512 && v == 512);
 }
 
 KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem) {

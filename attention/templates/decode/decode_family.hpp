@@ -72,6 +72,9 @@ struct DecodeFamily {
 // express the problem.
 std::string decode_gap(const AttentionProblem& problem, ComputeCapability device);
 
+// Returns whether a family's template has the head dims and the page size.
+bool decode_has_sizes(const AttentionProblem& problem);
+
 // Returns the specification of the kernel without its tile, which all plans of the problem share.
 // The second overload includes the tile.
 KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem);

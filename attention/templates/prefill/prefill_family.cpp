@@ -5,16 +5,16 @@
 #include "size_limits.hpp"
 #include "templates/decode/decode_family.hpp"
 
-#include <bit>
-
 namespace cubinet {
 
 std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device) {
   if (problem.is_mla_generation())
     return "prefill attention has separate K and V, and the problem is latent attention";
-  if (problem.is_generation() && decode_gap(problem, device).empty() &&
-      std::has_single_bit(problem.tokens_per_page))
-    return "prefill attention is for prompts, and the problem is generation, which decode attention serves";
+  if (problem.is_generation() && decode_gap(problem, device).empty() && decode_has_sizes(problem)) {
+    return "prefill attention is for prompts and for generation that decode attention has no kernels for, "
+           "and "
+           "decode attention has kernels of these head dims and pages";
+  }
   if (problem.layout == QkvLayout::packed_qkv)
     return "prefill attention reads K and V from tensors of their own, and the layout is packed_qkv";
   if (problem.mask == AttentionMask::custom) return "prefill attention has no custom mask";

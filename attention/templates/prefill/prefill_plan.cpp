@@ -37,6 +37,13 @@ Result<void> check_prefill_limits(const PlanRequest& request) {
                                                   std::to_string(problem.kv_len) + ", but must be at most " +
                                                   std::to_string(kMaximumPrefillKv)};
   }
+  // The first token of a sequence is an int32, as the offsets of ragged tokens are.
+  if (!problem.ragged_q && query_tokens(problem) > kLargestCount) {
+    return Error{ErrorCode::invalid_argument,
+                 "`AttentionProblem::batch` " + std::to_string(problem.batch) +
+                     " times `AttentionProblem::q_len` " + std::to_string(problem.q_len) +
+                     " is more than 2^31 - 1; plan fewer query tokens at a time"};
+  }
   // The rows of a KV head are counted in 32 bits.
   if (saturating_product(problem.q_len, problem.heads_q) > kLargestCount) {
     return Error{ErrorCode::invalid_argument,

@@ -40,8 +40,9 @@
  * which frees nothing of the parent's, and create its own.
  *
  * The library does not read its configuration from the environment;
- * cubinet_config_from_environment() is given one. NVRTC itself reads NV_NVVM_VERSION, so a
- * compile looks whether it is set and then returns CUBINET_UNSUPPORTED.
+ * cubinet_config_from_environment() is given one. NVRTC itself reads NV_NVVM_VERSION
+ * when it is loaded. While the variable is set, NVRTC is not loaded and nothing is compiled: the
+ * call returns CUBINET_UNAVAILABLE.
  */
 #ifndef CUBINET_CUBINET_H
 #define CUBINET_CUBINET_H

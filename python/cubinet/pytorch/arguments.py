@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -45,6 +46,55 @@ def check_rank(name: str, tensor: torch.Tensor, shape: str) -> None:
     if tensor.dim() != shape.count(",") + 1:
         raise InvalidArgument(f"'{name}' has the shape {list(tensor.shape)}; expected [{shape}]",
                               "pass a tensor of this shape")
+
+
+def check_shape(name: str, tensor: torch.Tensor, shape: tuple[int, ...], why: str) -> None:
+    """Raises InvalidArgument if the tensor has another shape; `why` says what it must match."""
+    if tuple(tensor.shape) != shape:
+        raise InvalidArgument(f"'{name}' has the shape {list(tensor.shape)}; expected {list(shape)}, {why}",
+                              "pass a tensor of this shape")
+
+
+def check_sequences(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
+    out: torch.Tensor | None,
+) -> None:
+    """Raises InvalidArgument if tensors of sequences whose tokens follow each other do not fit together.
+
+    Q is [tokens, heads_q, head_dim]. K and V are [tokens, heads_kv, head_dim] or pages of these.
+    """
+    check_shape("v", v, (*k.shape[:-1], v.shape[-1]), "as 'k' but for the last size")
+    if k.shape[-1] != q.shape[2]:
+        raise InvalidArgument(f"'k' has a head_dim of {k.shape[-1]}, and 'q' has {q.shape[2]}", "pass equal head dims")
+    for name, offsets in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
+        check_rank(name, offsets, "batch + 1")
+        if offsets.shape[0] == 0 or (offsets.shape[0] == 1 and q.shape[0] != 0):
+            raise InvalidArgument(f"'{name}' has {offsets.shape[0]} entries, and 'q' has {q.shape[0]} tokens",
+                                  "pass where each sequence begins and the end of the last")
+    if cu_seqlens_k.shape[0] != cu_seqlens_q.shape[0]:
+        raise InvalidArgument(f"'cu_seqlens_k' has {cu_seqlens_k.shape[0]} entries, and 'cu_seqlens_q' has "
+                              f"{cu_seqlens_q.shape[0]}", "pass batch + 1 entries in both")
+    if out is not None:
+        check_shape("out", out, (*q.shape[:2], v.shape[-1]), "as 'q' with the head_dim of 'v'")
+
+
+def tokens_of(name: str, value: Any, tokens: int) -> int:
+    """Returns a maximum of tokens per sequence. Raises InvalidArgument unless it is an int from 1 (0 if the
+    tensor has no `tokens`) to 2^30."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidArgument(f"'{name}' is {value!r}", "pass an int") from None
+    if not (1 if tokens else 0) <= number <= 2**30:
+        raise InvalidArgument(f"'{name}' is {number}", "pass the most tokens of a sequence, from 1 to 2^30")
+    return number
+
+
+def scale_of(softmax_scale: float | None) -> float | None:
+    """Returns the scale. Raises InvalidArgument for 0, which a problem would take as 1 / sqrt(head_dim)."""
+    if softmax_scale is not None and softmax_scale == 0:
+        raise InvalidArgument("'softmax_scale' is 0", "pass a scale above 0, or None for 1 / sqrt(head_dim)")
+    return softmax_scale
 
 
 def window_of(window_size: Any) -> tuple[int, int]:

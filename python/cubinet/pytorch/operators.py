@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from cubinet.pytorch import decode, prefill, ragged
+from cubinet.pytorch.arguments import check_shape
 from cubinet.pytorch.decode import Options, Tensors
 
 _options = (
@@ -79,9 +80,9 @@ def _fake_decode(q: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.
     return torch.empty_like(q), q.new_empty(lse, dtype=torch.float32)
 
 
-def _fake_ragged(q: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _fake_ragged(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     lse = (q.shape[1], q.shape[0]) if arguments[-1] else (0,)
-    return torch.empty_like(q), q.new_empty(lse, dtype=torch.float32)
+    return q.new_empty((*q.shape[:2], v.shape[3])), q.new_empty(lse, dtype=torch.float32)
 
 
 for _name, _function, _fake in (("decode", _decode, _fake_decode), ("append_decode", _append_decode, _fake_decode),
@@ -137,4 +138,8 @@ def prefill_attend(
 
 
 def _into(target: torch.Tensor | None, out: torch.Tensor) -> torch.Tensor:
-    return out if target is None else target.copy_(out)
+    if target is None:
+        return out
+    # copy_() would broadcast.
+    check_shape("out", target, tuple(out.shape), "as the result")
+    return target.copy_(out)

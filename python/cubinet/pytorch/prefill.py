@@ -7,18 +7,19 @@ from typing import Any
 
 import torch
 
-from cubinet.errors import InvalidArgument, Unsupported
+from cubinet.errors import InvalidArgument, NotFound, Unsupported
 from cubinet.pytorch import varlen
-from cubinet.pytorch.arguments import bound_of, check_rank, device_of, in_fp32, mask_of
+from cubinet.pytorch.arguments import bound_of, check_rank, check_sequences, device_of, in_fp32, mask_of, tokens_of
 from cubinet.pytorch.decode import Options
-from cubinet.pytorch.plans import Plan, find_plan, make_plan, renamed, type_name
+from cubinet.pytorch.plans import Plan, current_runtime, find_plan, make_plan, renamed, type_name
 from cubinet.pytorch.scratch import current_device, current_stream, scratch_of_stream
 from cubinet.pytorch.settings import count_decode
+from cubinet.runtime import Runtime
 
 _names = {"o": "out", "kv_lengths": "cu_seqlens_k", "kv_offsets": "cu_seqlens_k", "q_offsets": "cu_seqlens_q", "sinks": "s_aux"}
 
-# The reasons why no kernel serves calls, by the keys of their plans.
-_unserved: dict[Any, str] = {}
+# The reasons why no kernel serves calls, by the keys of their plans, with the Runtime of each.
+_unserved: dict[Any, tuple[Runtime, str]] = {}
 
 
 def attend(
@@ -45,6 +46,11 @@ def attend(
             return attend(function, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, s_aux, out, options)
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         check_rank(name, tensor, f"tokens, {'heads_q' if name == 'q' else 'heads_kv'}, head_dim")
+    check_sequences(q, k, v, cu_seqlens_q, cu_seqlens_k, out)
+    max_seqlen_q = tokens_of("max_seqlen_q", max_seqlen_q, q.shape[0])
+    max_seqlen_k = tokens_of("max_seqlen_k", max_seqlen_k, k.shape[0])
+    if q.shape[0] == 0 or k.shape[0] == 0:
+        return without_tokens(q, v, s_aux, out, options)
     q_len = bound_of(max_seqlen_q)
     kv_len = max(bound_of(max_seqlen_k), q_len)
     batch = cu_seqlens_q.shape[0] - 1
@@ -53,10 +59,10 @@ def attend(
     plan = find_plan(key)
     if plan is None:
         plan = _plan(key, function, (batch, q_len, kv_len), (q, k, v), s_aux is not None, out, options, device)
-    if plan is None:
+    if isinstance(plan, str):
         if s_aux is not None or out is not None or options.softcap:
-            raise Unsupported(f"{function}: {_unserved[key]}", "leave out 's_aux', 'out' and 'softcap'")
-        return varlen.attend(function, _unserved[key], q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
+            raise Unsupported(f"{function}: {plan}", "leave out 's_aux', 'out' and 'softcap'")
+        return varlen.attend(function, plan, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
                              options)
     if out is None:
         out = q.new_empty((*q.shape[:2], v.shape[2]))
@@ -73,13 +79,31 @@ def attend(
     return out, None if lse is None else lse.transpose(0, 1)
 
 
+def without_tokens(
+    q: torch.Tensor, v: torch.Tensor, s_aux: torch.Tensor | None, out: torch.Tensor | None, options: Options
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Returns the results of rows that see no token: O is 0, and the log-sum-exp is that of the sinks."""
+    if out is None:
+        out = q.new_empty((*q.shape[:2], v.shape[-1]))
+    out.zero_()
+    if not options.return_lse:
+        return out, None
+    lse = q.new_empty(q.shape[:2], dtype=torch.float32)
+    if s_aux is None:
+        lse.fill_(float("-inf"))
+    else:
+        lse.copy_(s_aux)
+    return out, lse.transpose(0, 1)
+
+
 def _plan(
     key: Any, function: str, sizes: tuple[int, int, int], tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
     sinks: bool, out: torch.Tensor | None, options: Options, device: int,
-) -> Plan | None:
-    """Returns the plan, or None if no kernel serves the call; `_unserved` has the reason."""
-    if key in _unserved:
-        return None
+) -> Plan | str:
+    """Returns the plan, or the reason why no kernel serves the call."""
+    runtime, reason = _unserved.get(key, (None, ""))
+    if runtime is not None and runtime is current_runtime():
+        return reason
     batch, q_len, kv_len = sizes
     q, k, v = tensors
     try:
@@ -106,6 +130,10 @@ def _plan(
             "sinks": sinks,
         }
         return make_plan(key, function, members, device, {"q": q, "k": k, "v": v})
-    except Unsupported as error:
-        _unserved[key] = error.message.removeprefix(f"{function}: ")
-        return None
+    except (Unsupported, NotFound) as error:
+        # In a capture, a kernel that is not loaded is an error, as with other functions.
+        if isinstance(error, NotFound) and torch.cuda.is_current_stream_capturing():
+            raise
+        reason = error.message.removeprefix(f"{function}: ")
+        _unserved[key] = (current_runtime(), reason)
+        return reason

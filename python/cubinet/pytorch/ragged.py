@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import torch
 
-from cubinet.pytorch import decode, tokens
-from cubinet.pytorch.arguments import bound_of, check_rank, device_of, in_fp32, mask_of
+from cubinet.pytorch import decode, prefill, tokens
+from cubinet.pytorch.arguments import bound_of, check_rank, check_sequences, check_shape, device_of, in_fp32, mask_of, tokens_of
 from cubinet.pytorch.scratch import current_device
 
 _names = {
@@ -47,14 +47,21 @@ def with_page_table(
             )
     check_rank("q", q, "tokens, heads_q, head_dim")
     check_rank("k", k, "pages, page_size, heads_kv, head_dim")
+    check_rank("v", v, "pages, page_size, heads_kv, head_dim")
     check_rank("block_table", block_table, "batch, pages")
+    check_sequences(q, k, v, cu_seqlens_q, cu_seqlens_k, out)
+    batch = cu_seqlens_q.shape[0] - 1
+    check_shape("block_table", block_table, (batch, block_table.shape[1]), "with a row for each sequence")
+    max_seqlen_q = tokens_of("max_seqlen_q", max_seqlen_q, q.shape[0])
+    if q.shape[0] == 0:
+        return prefill.without_tokens(q, v, s_aux, out, options)
     mask, window = mask_of(options.causal, options.window_size, max_seqlen_q)
     capacity = block_table.shape[1] * k.shape[1]
     q_len = max_seqlen_q if max_seqlen_q <= _few_tokens else min(bound_of(max_seqlen_q), capacity)
     chosen = tokens.Options(capacity, q_len, "nhd", (options.softmax_scale or 0.0, 1.0),
                             window, options.softcap, mask=mask)
     given = tokens.Tensors(
-        out=torch.empty_like(q) if out is None else out,
+        out=q.new_empty((*q.shape[:2], v.shape[3])) if out is None else out,
         page_table=block_table,
         lengths=torch.diff(cu_seqlens_k),
         offsets=cu_seqlens_q,

@@ -198,9 +198,9 @@ struct AttentionTensors {
   // separate_qkv: [tokens, heads_kv, head_dim_qk], one sequence after the other; the first stride
   // is ignored.
   DeviceTensor k = {};
-  DeviceTensor v = {};  // like `k`
-  DeviceTensor o = {};  // like `q`, with head_dim_v columns
-  // [all tokens, heads_q], fp32, natural logarithm, contiguous. Address 0: not written.
+  DeviceTensor v = {};  // like `k`, with memory for as many tokens
+  DeviceTensor o = {};  // like `q`, with head_dim_v columns and memory for as many tokens
+  // [all tokens of `q`, heads_q], fp32, natural logarithm, contiguous. Address 0: not written.
   DeviceTensor lse = {};
   // [batch, pages_per_sequence()], int32: the index in the pool of each page of a sequence. The
   // stride is the number of entries from one sequence to the next. With separate_page_tables:

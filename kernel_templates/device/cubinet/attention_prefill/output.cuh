@@ -15,14 +15,14 @@ __device__ inline float finish_row(const AttentionPrefillParameters& p, const Ou
                                    const RowStateOf<Shape>& state, int half, bool is_there) {
   const float sum = lanes_sum<4>(state.sum[half]);
   RowEpilogue<false> epilogue(p, row.head);
-  // A row that sees no token has the sum 0 and the maximum -infinity.
+  // A row that sees no token has the sum 0 and the maximum -infinity. A NaN sum stays NaN.
   const float lse =
-      epilogue.add_sink(sum > 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
+      epilogue.add_sink(sum != 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
   if (is_there && p.lse != 0 && threadIdx.x % 4 == 0) {
     const long long token = static_cast<long long>(row.sequence.q_first) + row.token;
     store_global_float(p.lse + 4 * (token * p.heads_q.divisor + row.head), lse * kLn2);
   }
-  return sum > 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
+  return sum != 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
 }
 
 // Writes the 16 rows of a warp. `staging` is the shared memory of the warp's rows of Q, which no

@@ -24,10 +24,9 @@ class Epilogue {
       const bool exists = token < tile_.q_len && token_of_tile < tile_size_q / p_.tile_heads.divisor;
 
       const float sum = softmax.sum(half);
-      const float maximum = softmax.maxima[half];
-      const bool any = maximum != negative_infinity();  // whether the row sees a token
+      const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
       float factor = any ? scale * reciprocal_approx(sum) : 0.0f;
-      float lse = any ? maximum + log2_approx(sum) : negative_infinity();
+      float lse = any ? softmax.maxima[half] + log2_approx(sum) : negative_infinity();
       if (p_.sinks != 0 && exists) add_sink(load_global_float(p_.sinks + 4 * head) * kLog2E, factor, lse);
       if (p_.lse != 0 && exists && threadIdx.x % 4 == 0)
         store_global_float(
