@@ -111,6 +111,8 @@ class NvrtcCompiler final : public Compiler {
     const PreparedRequest prepared(request.kernel_template, request.spec, request.options);
     CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(prepared));
     CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
+    // Hashing the inputs has made libcrypto register its exit handler.
+    std::call_once(hashed_, close_gate_at_exit);
     const NvrtcCopies::Lease nvrtc(*loaded.copies);
     auto compiled = run_compile_job(nvrtc.api(), linker.get(), request, inputs, header);
     CUBINET_TRY_ASSIGN(CompileOutput output, std::move(compiled));
@@ -122,6 +124,8 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const Sha256Digest digest,
                        digest_of(prepared, inputs.closures, inputs.libraries.digest));
     CUBINET_TRY_ASSIGN(output.record.fingerprint, fingerprint_of(prepared, code_flags(request), digest));
+    // What the steps above use exists now.
+    std::call_once(compiled_, close_gate_at_exit);
     return output;
   }
 
@@ -235,6 +239,8 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
+  std::once_flag hashed_;
+  std::once_flag compiled_;
   std::mutex load_mutex_;
   Loaded loaded_;  // guarded by load_mutex_
   SourceClosures closures_;

@@ -48,14 +48,14 @@ ExitGate& compiler_gate() {
   return the_compilers;
 }
 
-namespace {
-
 void close_gate_at_exit() {
   [[maybe_unused]] static const int forks =
       ::pthread_atfork(nullptr, nullptr, [] { the_compilers.forget_threads(); });
   // If the registration fails (no memory), the exit does not wait.
   static_cast<void>(std::atexit([] { the_compilers.close(kWaitAtExit); }));
 }
+
+namespace {
 
 // The exit calls what was registered last first, so the gate is registered again.
 int register_destructor(void (*destructor)(void*), void* object, void* library) {

@@ -50,4 +50,8 @@ ExitGate& compiler_gate();
 // also do in the middle of a compilation. Called when a library was loaded.
 void close_gate_before_destructors_of(const DynamicLibrary& library);
 
+// Makes the exit close compiler_gate() before it runs the handlers and destructors that were
+// registered until now.
+void close_gate_at_exit();
+
 }  // namespace cubinet

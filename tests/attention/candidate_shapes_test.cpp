@@ -111,7 +111,8 @@ TEST_CASE("from version 14 on wide kernels that keep produce parts of 256 column
 TEST_CASE("from version 16 on latent groups of no power of two take the one tile that holds them") {
   const std::pair<std::uint32_t, int> expected[] = {{12, 16}, {20, 32}, {24, 32}, {40, 64}, {48, 64}, {3, 8}};
   for (const auto& [group, tile] : expected) {
-    CAPTURE(group);
+    const auto captured_group = group;  // Clang 14 captures no structured binding
+    CAPTURE(captured_group);
     const Shape shape = latent_shape(latent(1, 1, group), "0.6.16");
     CHECK(shape.tile_size_q == tile);
     CHECK(shape.type == (tile == 64 ? KernelType::keeps_mma_ab : KernelType::swaps_mma_ab));
