@@ -124,7 +124,7 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const Sha256Digest digest,
                        digest_of(prepared, inputs.closures, inputs.libraries.digest));
     CUBINET_TRY_ASSIGN(output.record.fingerprint, fingerprint_of(prepared, code_flags(request), digest));
-    // What the steps above use exists now.
+    // The objects that the steps above use exist now.
     std::call_once(compiled_, close_gate_at_exit);
     return output;
   }
