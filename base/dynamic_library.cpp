@@ -194,8 +194,9 @@ bool DynamicLibrary::redirect(const char* symbol, void* function) const {
           std::strcmp(names + symbols[index].st_name, symbol) != 0)
         continue;
       auto* const slot = reinterpret_cast<std::atomic<void*>*>(map->l_addr + relocation->r_offset);
-      found = make_writable(slot) || found;
-      if (found) slot->store(function);
+      if (!make_writable(slot)) continue;
+      slot->store(function);
+      found = true;
     }
   }
   // NOLINTEND(performance-no-int-to-ptr)
