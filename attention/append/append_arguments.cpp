@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "append_arguments.hpp"
 
+#include "stride_fields.hpp"
+
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <algorithm>
@@ -15,53 +17,27 @@ using kernel_templates::AttentionAppendParameters;
 
 constexpr std::uint32_t kColumnsOfThread = 16;
 
-// Strides for one order of dimensions, from the outermost in. A tensor's own strides take
-// precedence over those of a contiguous tensor.
-struct AppendStrides {
-  long long& outer;
-  long long& middle;
-  long long& inner;
-
-  void set(long long first, long long second, long long third) const {
-    outer = first;
-    middle = second;
-    inner = third;
-  }
-  void set(const DeviceTensor& tensor) const {
-    if (!tensor.is_contiguous()) set(tensor.strides[0], tensor.strides[1], tensor.strides[2]);
-  }
-};
-
-AppendStrides new_q_strides(AttentionAppendParameters& p) {
+StrideFields new_q_strides(AttentionAppendParameters& p) {
   return {p.new_q_batch_stride, p.new_q_token_stride, p.new_q_head_stride};
 }
-AppendStrides new_k_strides(AttentionAppendParameters& p) {
+StrideFields new_k_strides(AttentionAppendParameters& p) {
   return {p.new_k_batch_stride, p.new_k_token_stride, p.new_k_head_stride};
 }
-AppendStrides new_v_strides(AttentionAppendParameters& p) {
+StrideFields new_v_strides(AttentionAppendParameters& p) {
   return {p.new_v_batch_stride, p.new_v_token_stride, p.new_v_head_stride};
 }
-AppendStrides q_strides(AttentionAppendParameters& p) {
+StrideFields q_strides(AttentionAppendParameters& p) {
   return {p.q_batch_stride, p.q_token_stride, p.q_head_stride};
 }
-AppendStrides k_strides(AttentionAppendParameters& p) {
+StrideFields k_strides(AttentionAppendParameters& p) {
   return {p.k_page_stride, p.k_token_stride, p.k_head_stride};
 }
-AppendStrides v_strides(AttentionAppendParameters& p) {
+StrideFields v_strides(AttentionAppendParameters& p) {
   return {p.v_page_stride, p.v_token_stride, p.v_head_stride};
 }
 
-void set_rows(const AppendStrides& strides, const AttentionProblem& problem, long long heads,
-              long long columns) {
-  strides.set(problem.q_len * heads * columns, heads * columns, columns);
-}
-
-void set_pool(const AppendStrides& strides, const AttentionProblem& problem, long long columns) {
-  const long long tokens = problem.tokens_per_page;
-  const long long heads = problem.heads_kv;
-  const bool by_token = problem.kv_order == KvOrder::nhd;
-  strides.set(tokens * heads * columns, by_token ? heads * columns : columns,
-              by_token ? columns : tokens * columns);
+void set_pool(const StrideFields& strides, const AttentionProblem& problem, long long columns) {
+  strides.set_kv(problem, problem.kv_order, problem.tokens_per_page, columns);
 }
 
 }  // namespace
@@ -73,10 +49,10 @@ AppendArguments::AppendArguments(const AttentionProblem& problem)
       scales_on_device_(problem.scales_on_device) {
   AttentionAppendParameters& p = parameters_;
   const AttentionProblem::Append& append = *problem.append;
-  set_rows(new_q_strides(p), problem, problem.heads_q, problem.head_dim_qk);
-  set_rows(new_k_strides(p), problem, problem.heads_kv, problem.head_dim_qk);
-  set_rows(new_v_strides(p), problem, problem.heads_kv, problem.head_dim_v);
-  set_rows(q_strides(p), problem, problem.heads_q, problem.head_dim_qk);
+  new_q_strides(p).set_rows(problem, problem.heads_q, problem.head_dim_qk);
+  new_k_strides(p).set_rows(problem, problem.heads_kv, problem.head_dim_qk);
+  new_v_strides(p).set_rows(problem, problem.heads_kv, problem.head_dim_v);
+  q_strides(p).set_rows(problem, problem.heads_q, problem.head_dim_qk);
   set_pool(k_strides(p), problem, problem.head_dim_qk);
   set_pool(v_strides(p), problem, problem.head_dim_v);
   const long long pages = problem.pages_per_sequence();

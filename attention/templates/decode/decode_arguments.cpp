@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_arguments.hpp"
 
+#include "stride_fields.hpp"
+
 #include <cstring>
 
 namespace cubinet {
 namespace {
 
 using kernel_templates::AttentionDecodeParameters;
-
-void set_strides(const DeviceTensor& tensor, long long& outer, long long& middle, long long& inner) {
-  if (tensor.is_contiguous()) return;
-  outer = tensor.strides[0];
-  middle = tensor.strides[1];
-  inner = tensor.strides[2];
-}
 
 }  // namespace
 
@@ -43,10 +38,10 @@ void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte
     p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;
     p.counters = workspace_.counter_bytes != 0 ? tensors.counters.address : 0;
   }
-  set_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
-  set_strides(tensors.k, p.k_page_stride, p.k_token_stride, p.k_head_stride);
-  set_strides(tensors.v, p.v_page_stride, p.v_token_stride, p.v_head_stride);
-  set_strides(tensors.o, p.o_batch_stride, p.o_token_stride, p.o_head_stride);
+  StrideFields{p.q_batch_stride, p.q_token_stride, p.q_head_stride}.set(tensors.q);
+  StrideFields{p.k_page_stride, p.k_token_stride, p.k_head_stride}.set(tensors.k);
+  StrideFields{p.v_page_stride, p.v_token_stride, p.v_head_stride}.set(tensors.v);
+  StrideFields{p.o_batch_stride, p.o_token_stride, p.o_head_stride}.set(tensors.o);
   if (!tensors.page_table.is_contiguous()) p.page_table_stride = tensors.page_table.strides[0];
   std::memcpy(argument.data(), &p, sizeof(p));
 }

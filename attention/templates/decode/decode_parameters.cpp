@@ -3,6 +3,7 @@
 
 #include "rounding.hpp"
 #include "size_limits.hpp"
+#include "stride_fields.hpp"
 
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 
@@ -15,39 +16,20 @@ namespace {
 using kernel_templates::AttentionDecodeParameters;
 using kernel_templates::make_fast_divisor;
 
-struct KvStrides {
-  long long page = 0;
-  long long token = 0;
-  long long head = 0;
-};
-
-KvStrides kv_strides(const AttentionProblem& problem, long long head_dim) {
-  const long long tokens = problem.tokens_per_page;
-  const long long heads = problem.heads_kv;
-  if (problem.kv_order == KvOrder::nhd) return {tokens * heads * head_dim, heads * head_dim, head_dim};
-  return {tokens * heads * head_dim, head_dim, tokens * head_dim};
-}
-
 }  // namespace
 
 Result<AttentionDecodeParameters> decode_parameters(const AttentionProblem& problem, const DecodeTile& tile,
                                                     const DecodeSplits& splits) {
   const std::uint32_t rows = problem.group_size() * problem.q_len;
   AttentionDecodeParameters p{};
-  p.q_head_stride = problem.head_dim_qk;
-  p.q_token_stride = p.q_head_stride * problem.heads_q;
-  p.q_batch_stride = p.q_token_stride * problem.q_len;
-  p.o_head_stride = problem.head_dim_v;
-  p.o_token_stride = p.o_head_stride * problem.heads_q;
-  p.o_batch_stride = p.o_token_stride * problem.q_len;
-  const KvStrides k = kv_strides(problem, problem.head_dim_qk);
-  const KvStrides v = kv_strides(problem, problem.head_dim_v);
-  p.k_page_stride = k.page;
-  p.k_token_stride = k.token;
-  p.k_head_stride = k.head;
-  p.v_page_stride = v.page;
-  p.v_token_stride = v.token;
-  p.v_head_stride = v.head;
+  StrideFields{p.q_batch_stride, p.q_token_stride, p.q_head_stride}.set_rows(problem, problem.heads_q,
+                                                                             problem.head_dim_qk);
+  StrideFields{p.o_batch_stride, p.o_token_stride, p.o_head_stride}.set_rows(problem, problem.heads_q,
+                                                                             problem.head_dim_v);
+  StrideFields{p.k_page_stride, p.k_token_stride, p.k_head_stride}.set_kv(
+      problem, problem.kv_order, problem.tokens_per_page, problem.head_dim_qk);
+  StrideFields{p.v_page_stride, p.v_token_stride, p.v_head_stride}.set_kv(
+      problem, problem.kv_order, problem.tokens_per_page, problem.head_dim_v);
   const std::uint32_t pages = problem.pages_per_sequence();
   p.page_table_stride = problem.separate_page_tables ? 2LL * pages : pages;
   p.v_page_table_offset = problem.separate_page_tables ? static_cast<int>(pages) : 0;

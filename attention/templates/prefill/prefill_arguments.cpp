@@ -2,6 +2,7 @@
 #include "prefill_arguments.hpp"
 
 #include "prefill_maps.hpp"
+#include "stride_fields.hpp"
 
 #include <cstddef>
 #include <cstring>
@@ -12,20 +13,13 @@ namespace {
 using kernel_templates::AttentionPrefillMapParameters;
 using kernel_templates::AttentionPrefillParameters;
 
-void set_prefill_strides(const DeviceTensor& tensor, long long& outer, long long& middle, long long& inner) {
-  if (tensor.is_contiguous()) return;
-  outer = tensor.strides[0];
-  middle = tensor.strides[1];
-  inner = tensor.strides[2];
-}
-
 }  // namespace
 
 void PrefillArguments::set_strides(const AttentionTensors& tensors, AttentionPrefillParameters& p) const {
-  set_prefill_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
-  set_prefill_strides(tensors.k, p.k_outer_stride, p.k_token_stride, p.k_head_stride);
-  set_prefill_strides(tensors.v, p.v_outer_stride, p.v_token_stride, p.v_head_stride);
-  set_prefill_strides(tensors.o, p.o_batch_stride, p.o_token_stride, p.o_head_stride);
+  StrideFields{p.q_batch_stride, p.q_token_stride, p.q_head_stride}.set(tensors.q);
+  StrideFields{p.k_outer_stride, p.k_token_stride, p.k_head_stride}.set(tensors.k);
+  StrideFields{p.v_outer_stride, p.v_token_stride, p.v_head_stride}.set(tensors.v);
+  StrideFields{p.o_batch_stride, p.o_token_stride, p.o_head_stride}.set(tensors.o);
   if (!tensors.page_table.is_contiguous()) p.page_table_stride = tensors.page_table.strides[0];
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prefill_parameters.hpp"
 
+#include "stride_fields.hpp"
+
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <numbers>
@@ -10,39 +12,21 @@ namespace {
 
 using kernel_templates::AttentionPrefillParameters;
 
-struct PrefillKvStrides {
-  long long outer = 0;
-  long long token = 0;
-  long long head = 0;
-};
-
-PrefillKvStrides prefill_kv_strides(const AttentionProblem& problem, long long head_dim) {
-  const long long heads = problem.heads_kv;
-  const long long tokens = problem.layout == QkvLayout::paged_kv ? problem.tokens_per_page : problem.kv_len;
-  if (problem.layout == QkvLayout::paged_kv && problem.kv_order == KvOrder::hnd)
-    return {tokens * heads * head_dim, head_dim, tokens * head_dim};
-  return {tokens * heads * head_dim, heads * head_dim, head_dim};
-}
-
 }  // namespace
 
 Result<AttentionPrefillParameters> prefill_parameters(const AttentionProblem& problem) {
   const bool paged = problem.layout == QkvLayout::paged_kv;
   AttentionPrefillParameters p{};
-  p.q_head_stride = problem.head_dim_qk;
-  p.q_token_stride = p.q_head_stride * problem.heads_q;
-  p.q_batch_stride = p.q_token_stride * problem.q_len;
-  p.o_head_stride = problem.head_dim_v;
-  p.o_token_stride = p.o_head_stride * problem.heads_q;
-  p.o_batch_stride = p.o_token_stride * problem.q_len;
-  const PrefillKvStrides k = prefill_kv_strides(problem, problem.head_dim_qk);
-  const PrefillKvStrides v = prefill_kv_strides(problem, problem.head_dim_v);
-  p.k_outer_stride = k.outer;
-  p.k_token_stride = k.token;
-  p.k_head_stride = k.head;
-  p.v_outer_stride = v.outer;
-  p.v_token_stride = v.token;
-  p.v_head_stride = v.head;
+  StrideFields{p.q_batch_stride, p.q_token_stride, p.q_head_stride}.set_rows(problem, problem.heads_q,
+                                                                             problem.head_dim_qk);
+  StrideFields{p.o_batch_stride, p.o_token_stride, p.o_head_stride}.set_rows(problem, problem.heads_q,
+                                                                             problem.head_dim_v);
+  const KvOrder order = paged ? problem.kv_order : KvOrder::nhd;
+  const long long tokens = paged ? problem.tokens_per_page : problem.kv_len;
+  StrideFields{p.k_outer_stride, p.k_token_stride, p.k_head_stride}.set_kv(problem, order, tokens,
+                                                                           problem.head_dim_qk);
+  StrideFields{p.v_outer_stride, p.v_token_stride, p.v_head_stride}.set_kv(problem, order, tokens,
+                                                                           problem.head_dim_v);
   if (paged) {
     const std::uint32_t pages = problem.pages_per_sequence();
     p.page_table_stride = problem.separate_page_tables ? 2LL * pages : pages;
