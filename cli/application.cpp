@@ -141,16 +141,20 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
     add_global_options(*verb, options);
 }
 
-// The formats are needed to report a line that could not be parsed.
+// The formats are needed to report a line that could not be parsed. A format that does not exist
+// leaves the format of the environment.
 LogFormat stated_log_format(int argc, const char* const* argv, const EnvironmentVariables& environment) {
   constexpr std::string_view kOption = "--log-format";
   std::string format = environment.find("CUBINET_LOG_FORMAT").value_or("");
+  const auto state = [&format](std::string_view value) {
+    if (value == "json" || value == "text") format = value;
+  };
   const auto* const end = std::find(argv, argv + argc, std::string_view("--"));
   for (const auto* word = argv; word != end; ++word) {
     const std::string_view argument = *word;
-    if (argument == kOption && word + 1 != end) format = word[1];
+    if (argument == kOption && word + 1 != end) state(word[1]);
     if (argument.starts_with(kOption) && argument.substr(kOption.size()).starts_with('='))
-      format = argument.substr(kOption.size() + 1);
+      state(argument.substr(kOption.size() + 1));
   }
   return format == "json" ? LogFormat::json : LogFormat::text;
 }

@@ -33,7 +33,7 @@ TEST_CASE("every family of prefill is listed once, under the name of a template,
 
 TEST_CASE("warpgroups compute prefill on Hopper alone, and head dims of whole blocks of 64 elements") {
   AttentionProblem problem = prefill::prompts(4, 5000, 5000);
-  CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefill);
+  CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
   CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
   CHECK(kAttentionPrefillWgmma.gap(problem, {10, 0}).find("9.0") != std::string::npos);
   CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {10, 0}));

@@ -155,6 +155,7 @@ TEST_CASE("messages are lines of JSON if an option or a variable says so") {
     }
   }
   CHECK(contains(sandbox.run({"no-such-verb", "--log-format", "text"}, setting).err, "cubinet: error: "));
+  CHECK(fields(sandbox.run({"templates", "--log-format", "xml"}, setting))["code"] == "invalid_argument");
   setting.environment = {{"CUBINET_LOG_FORMAT", "xml"}};
   const ToolResult wrong = sandbox.run({"templates"}, setting);
   CHECK(wrong.status == 2);

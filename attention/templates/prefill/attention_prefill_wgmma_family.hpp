@@ -16,10 +16,8 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
          std::to_string(problem.head_dim_qk);
 }
 
-// The kernels were checked on an H200 with the tensor maps of another host program. Until they were
-// checked there with those of prefill_maps.hpp, a plan uses them only if the request names one.
-inline bool preferred(const AttentionProblem&, ComputeCapability) {
-  return false;
+inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
+  return gap(problem, device).empty();
 }
 
 // Returns the heads that share a tile. A tile of one head has q_len rows at most, so short prompts

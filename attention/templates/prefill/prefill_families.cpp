@@ -12,7 +12,7 @@ namespace cubinet {
 namespace {
 
 // The preferred families of a problem precede the others. Among equals this order counts.
-constexpr std::array kPrefillFamilies = {&kAttentionPrefill, &kAttentionPrefillWgmma};
+constexpr std::array kPrefillFamilies = {&kAttentionPrefillWgmma, &kAttentionPrefill};
 
 }  // namespace
 
