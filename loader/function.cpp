@@ -246,15 +246,7 @@ Result<int> Function::maximum_blocks_per_multiprocessor(std::uint32_t threads,
                    "blocks of " + std::to_string(threads) + " threads are not between 1 and " +
                        std::to_string(loaded_->maximum_threads()));
   }
-  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device().make_current());
-  CUBINET_TRY(loaded_->grant_shared_bytes(dynamic_shared_bytes));
-  int blocks = 0;
-  const CUresult result = loaded_->driver().api().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, loaded_->handle(), static_cast<int>(threads), dynamic_shared_bytes);
-  if (result != CUDA_SUCCESS) {
-    return loaded_->subject().error(result, "cuOccupancyMaxActiveBlocksPerMultiprocessor", "measuring");
-  }
-  return blocks;
+  return loaded_->blocks_per_multiprocessor(threads, dynamic_shared_bytes);
 }
 
 Result<int> Function::maximum_active_clusters(const LaunchConfig& config) const {

@@ -117,6 +117,24 @@ Result<void> LoadedFunction::raise_shared_limit(std::uint32_t bytes) const {
   return {};
 }
 
+Result<int> LoadedFunction::blocks_per_multiprocessor(std::uint32_t threads,
+                                                      std::uint32_t dynamic_shared_bytes) const {
+  constexpr unsigned kBlockBits = 16;
+  constexpr unsigned kSharedBits = 32;
+  const std::uint64_t asked = std::uint64_t{threads} << kSharedBits | dynamic_shared_bytes;
+  const std::uint64_t kept = occupancy_.load(std::memory_order_relaxed);
+  if (kept >> kBlockBits == asked) return static_cast<int>(kept & ((1U << kBlockBits) - 1));
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device().make_current());
+  CUBINET_TRY(grant_shared_bytes(dynamic_shared_bytes));
+  int blocks = 0;
+  const CUresult result = driver_.api().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, handle_, static_cast<int>(threads), dynamic_shared_bytes);
+  if (result != CUDA_SUCCESS)
+    return subject_.error(result, "cuOccupancyMaxActiveBlocksPerMultiprocessor", "measuring");
+  occupancy_.store(asked << kBlockBits | static_cast<std::uint16_t>(blocks), std::memory_order_relaxed);
+  return blocks;
+}
+
 Result<void> LoadedFunction::allow_non_portable_cluster() const {
   const CUresult result =
       driver_.api().cuFuncSetAttribute(handle_, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);

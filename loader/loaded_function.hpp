@@ -73,6 +73,10 @@ class alignas(128) LoadedFunction {
     return allow_non_portable_cluster();
   }
 
+  // Returns the number of blocks that fit on one SM. Each measurement waits for the loads of other
+  // threads, so the last one is kept: a server binds many plans of one kernel.
+  Result<int> blocks_per_multiprocessor(std::uint32_t threads, std::uint32_t dynamic_shared_bytes) const;
+
   // Returns whether `count` arguments of these sizes match the kernel's declaration, as far as it
   // is known, and none is null.
   bool accepts(const void* const* arguments, const std::uint32_t* sizes, std::size_t count) const {
@@ -120,6 +124,9 @@ class alignas(128) LoadedFunction {
   // Not read by the launch of a kernel with up to eight arguments.
   std::vector<std::uint32_t> argument_bytes_;
   std::uint32_t static_shared_bytes_ = 0;
+  // The last measured occupancy: threads, bytes of shared memory and blocks from the highest bit. 0:
+  // none.
+  mutable std::atomic<std::uint64_t> occupancy_ = 0;
 };
 
 }  // namespace cubinet

@@ -89,6 +89,7 @@ class PrepareRun {
   std::mutex mutex_;  // guards done_ and the callbacks
   std::size_t done_ = 0;
   std::atomic<bool> cancelled_{false};
+  bool has_planned_ = false;  // whether an entry of attention was planned
 };
 
 void PrepareRun::run(unsigned jobs) {
@@ -166,7 +167,14 @@ void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs,
     if (!kernels) fail(begin + i, kernels.error());
     needed[i] = kernels ? *std::move(kernels) : std::vector<KernelSpec>();
   };
-  parallel_for(needed.size(), jobs, find, hooks);
+  // The first plan reads the rows of the stores. Planned together with the others, each thread would
+  // read them.
+  std::size_t planned = 0;
+  while (planned < needed.size() && !cancelled_ && !has_planned_) {
+    has_planned_ = std::holds_alternative<WorkloadAttention>(entries_[begin + planned].work);
+    find(planned++);
+  }
+  parallel_for(needed.size() - planned, jobs, [&](std::size_t i) { find(planned + i); }, hooks);
   kernels_.clear();
   std::map<Bytes, std::size_t> known;  // by the encoding of the kernel's identity
   for (std::size_t i = 0; i < needed.size(); ++i) {

@@ -281,6 +281,13 @@ TEST_CASE("Occupancy is what the driver answers") {
   REQUIRE(large);
   CHECK(*large >= 1);
   CHECK(*large < *small);
+  if (test.stub != nullptr) {  // the last answer is kept
+    const unsigned before = test.stub->calls(nullptr);
+    CHECK(*test.add.maximum_blocks_per_multiprocessor(128, 90 * 1024) == *large);
+    CHECK(test.stub->calls(nullptr) == before);
+    CHECK(*test.add.maximum_blocks_per_multiprocessor(128, 0) == *small);
+    CHECK(test.stub->calls(nullptr) > before);
+  }
   CHECK(test.add.maximum_blocks_per_multiprocessor(0, 0).error().code == ErrorCode::invalid_argument);
   CHECK(test.add.maximum_blocks_per_multiprocessor(1025, 0).error().code == ErrorCode::invalid_argument);
   CHECK(test.add.maximum_blocks_per_multiprocessor(128, 1U << 30U).error().code == ErrorCode::unsupported);
