@@ -3,8 +3,9 @@
 """transformers' generate_batch through cubinet's kernel folder, beside its `paged|sdpa`: a Llama of 8B's shapes with
 random weights. Shows tokens per second with transformers' own settings, which batches cubinet served, that nothing was
 compiled, and the error of the logits along the same tokens against float32 weights. Also generate() with a static
-cache."""
+cache. With --fa3, FlashAttention 3's wheel (tokenspeed-fa3) takes part as a kernel folder."""
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -13,6 +14,21 @@ import tempfile
 from rounds import compare, row, run_rounds, write
 
 PEER = "sdpa"
+FA3 = "fa3/flash-attn3"
+FA3_MODULE = "from flash_attn_interface import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache\n"
+FA3_METADATA = {"id": "_fa3_flash_attn3_cuda", "name": "fa3-flash-attn3", "version": 1, "license": "BSD-3-Clause",
+                "python-depends": [], "backend": {"type": "cuda"}}
+
+
+def write_fa3(folder):
+    """Writes a kernel folder over the installed wheel of FlashAttention 3. Returns its entry of LOCAL_KERNELS."""
+    variant = os.path.join(folder, "build", "torch-cuda")
+    os.makedirs(variant)
+    with open(os.path.join(variant, "__init__.py"), "w", encoding="utf-8") as module:
+        module.write(FA3_MODULE)
+    with open(os.path.join(variant, "metadata.json"), "w", encoding="utf-8") as metadata:
+        json.dump(FA3_METADATA, metadata)
+    return f"{FA3}={folder}"
 
 
 def make_model(options):
@@ -179,6 +195,7 @@ def main():
     parser.add_argument("--longest", type=int, default=1024)
     parser.add_argument("--new-tokens", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--fa3", action="store_true", help="beside FlashAttention 3's wheel, too")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--output")
     options = parser.parse_args()
@@ -186,7 +203,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         from cubinet.hf_kernel import NAME, write_hf_kernel
 
-        os.environ["LOCAL_KERNELS"] = write_hf_kernel(os.path.join(folder, "kernel"))
+        kernels = [write_hf_kernel(os.path.join(folder, "kernel"))]
+        if options.fa3:
+            kernels.append(write_fa3(os.path.join(folder, "fa3")))
+        os.environ["LOCAL_KERNELS"] = ":".join(kernels)
         os.environ["CUBINET_HOME"] = os.path.join(folder, "home")
         import torch
 
@@ -201,10 +221,14 @@ def main():
         def speed(name):
             return tokens / generate(model, name, prompts, options.new_tokens, pages)[1]
 
-        values = run_rounds({"cubinet": lambda: speed(NAME), PEER: lambda: speed(PEER)}, options.rounds)
-        rows = [row("generate_batch", "tokens/s", values, compare(values, "cubinet", {PEER: None}))]
-        for ratio in rows[0]["ratios"].values():
-            ratio |= {"goal": 1.2, "met": ratio["median"] >= 1.2}
+        contenders = {"cubinet": lambda: speed(NAME), PEER: lambda: speed(PEER)}
+        if options.fa3:
+            contenders["FA3"] = lambda: speed(FA3)
+        values = run_rounds(contenders, options.rounds)
+        rows = [row("generate_batch", "tokens/s", values, compare(values, "cubinet", dict.fromkeys(contenders.keys() - {"cubinet"})))]
+        sdpa = rows[0]["ratios"].get(f"cubinet : {PEER}")
+        if sdpa:
+            sdpa |= {"goal": 1.2, "met": sdpa["median"] >= 1.2}
         rows[0]["calls_of_graphs"] = cubinet.pytorch.calls().__dict__
         rows[0]["compiled"] = current_runtime().counters().compiled
         print(rows[0], file=sys.stderr, flush=True)
