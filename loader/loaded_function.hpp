@@ -124,8 +124,8 @@ class alignas(128) LoadedFunction {
   // Not read by the launch of a kernel with up to eight arguments.
   std::vector<std::uint32_t> argument_bytes_;
   std::uint32_t static_shared_bytes_ = 0;
-  // The last measured occupancy: threads, bytes of shared memory and blocks from the highest bit. 0:
-  // none.
+  // The last measured occupancy: threads, bytes of shared memory and blocks, from the highest bit.
+  // 0: none.
   mutable std::atomic<std::uint64_t> occupancy_ = 0;
 };
 

@@ -167,8 +167,8 @@ void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs,
     if (!kernels) fail(begin + i, kernels.error());
     needed[i] = kernels ? *std::move(kernels) : std::vector<KernelSpec>();
   };
-  // The first plan reads the rows of the stores. Planned together with the others, each thread would
-  // read them.
+  // The first plan reads the rows of the stores. If all threads began together, each would read
+  // them.
   std::size_t planned = 0;
   while (planned < needed.size() && !cancelled_ && !has_planned_) {
     has_planned_ = std::holds_alternative<WorkloadAttention>(entries_[begin + planned].work);
