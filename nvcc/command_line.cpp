@@ -99,7 +99,7 @@ class LineReader {
     if (written.option == nullptr) return for_nvcc("the option '" + printable(name) + "' is not known");
     const NvccOption& option = *written.option;
     if (option.role == OptionRole::pass)
-      return for_nvcc("the option '" + printable(name) + "': " + std::string(option.reason));
+      return for_nvcc("the option '" + printable(name) + "': " + std::string(option.detail));
     std::string value(written.value);
     if (option.value == OptionValue::none) {
       if (written.has_value) return for_nvcc("the option '" + printable(name) + "' has a value");
@@ -121,6 +121,9 @@ class LineReader {
         return {};
       case OptionRole::host_options:
         return for_each_part(value, ',', check_host_option);
+      case OptionRole::macro:
+        add_macro("-D" + std::string(option.detail));
+        return {};
       case OptionRole::define:
       case OptionRole::undefine:
         CUBINET_TRY(check_plain(name, value));
@@ -154,6 +157,12 @@ class LineReader {
         return {};
     }
     return {};
+  }
+
+  // NVRTC warns if a macro is defined twice.
+  void add_macro(std::string flag) {
+    if (std::find(line_.flags.begin(), line_.flags.end(), flag) == line_.flags.end())
+      line_.flags.push_back(std::move(flag));
   }
 
   static Result<void> set_once(std::string& place, const std::string& name, const std::string& value) {

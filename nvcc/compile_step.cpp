@@ -80,7 +80,10 @@ Result<SessionOptions> options_from(const EnvironmentVariables& environment, Log
 }
 
 Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOptions& given, HomeNotes& notes) {
-  CUBINET_TRY_ASSIGN(SourceProgram program, program_of(line));
+  auto read = program_of(line);
+  if (!read && read.error().code == ErrorCode::not_found) return read.error();
+  if (!read) return for_nvcc(read.error());  // a pipe, or a very large file, for example
+  SourceProgram& program = *read;
   SessionOptions options = given;
   for (const std::string& folder : line.include_directories) {
     CUBINET_TRY_ASSIGN(const std::filesystem::path whole, absolute_path(folder));

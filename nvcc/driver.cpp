@@ -16,6 +16,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <span>
 
 namespace cubinet::nvcc {
 namespace {
@@ -54,6 +55,12 @@ HomeNotes open_notes(const EnvironmentVariables& environment) {
   return HomeNotes(usable ? (*home)->description().place : std::string());
 }
 
+// Returns the bytes of the output file. NVRTC ends PTX with a zero, as the driver wants it.
+std::span<const std::byte> as_nvcc_writes(std::span<const std::byte> image, ImageKind kind) {
+  const bool has_zero = kind == ImageKind::ptx && !image.empty() && image.back() == std::byte{0};
+  return has_zero ? image.first(image.size() - 1) : image;
+}
+
 // One run of the executable.
 class Driver {
  public:
@@ -86,7 +93,7 @@ class Driver {
     if (!step) return fail(step.error());
     if (step->refused) return pass(*step->refused, notes, step->fingerprint);
     print_log(step->log);
-    const auto written = write_file_atomically(*files, *output, *step->image);
+    const auto written = write_file_atomically(*files, *output, as_nvcc_writes(*step->image, line.kind));
     return written ? 0 : fail(written.error());
   }
 
@@ -104,14 +111,16 @@ class Driver {
     // A failure to count is no reason not to compile.
     static_cast<void>(notes.count(reason.message));
     std::fflush(stdout);
+    if (!fingerprint) return fail(become_real_nvcc(*nvcc, arguments_, environment_));
     const auto status = run_real_nvcc(*nvcc, arguments_, environment_);
     if (!status) return fail(status.error());
-    if (*status == 0 && fingerprint) static_cast<void>(notes.add_refusal(*fingerprint, reason.message));
+    if (*status == 0) static_cast<void>(notes.add_refusal(*fingerprint, reason.message));
     return *status;
   }
 
   // Prints the version in nvcc's form. Callers put it into the keys of their own caches, so it also
-  // states everything that determines the code: NVRTC's build and the preamble.
+  // states everything that determines the code: NVRTC's build and the preamble. Some callers search
+  // for three numbers behind the last V of the text.
   int print_version() const {
     const auto options = options_from(environment_, {});
     if (!options) return fail(options.error());
@@ -120,9 +129,11 @@ class Driver {
     const std::string& identity = (*compiler)->identity();  // "NVRTC 13.0, build ..."
     const std::size_t begin = identity.find(' ') + 1;
     const std::string release = identity.substr(begin, identity.find(',') - begin);
+    const std::string preamble = preamble_digest().substr(0, 16);
     print(stdout, std::string("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet ") +
-                      CUBINET_VERSION + "\nCuda compilation tools, release " + release + ", V" + release +
-                      "\nBuild " + identity + "; preamble " + preamble_digest().substr(0, 16) + "\n");
+                      CUBINET_VERSION + "\n" + identity + "; preamble " + preamble +
+                      "\nCuda compilation tools, release " + release + ", V" + release + ".0\nBuild cuda_" +
+                      release + ".r" + release + "/cubinet." + preamble + "\n");
     return std::fflush(stdout) == 0 ? 0 : kFailed;
   }
 

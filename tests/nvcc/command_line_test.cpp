@@ -49,8 +49,15 @@ TEST_CASE("The line of DeepJIT makes a cubin") {
   CHECK(line.kind == ImageKind::cubin);
   CHECK(line.include_directories == std::vector<std::string>{"/a", "/b"});
   CHECK(line.flags == std::vector<std::string>{"--ptxas-options=--register-usage-level=10", "--std=c++20",
+                                               "-D__CUDACC_RELAXED_CONSTEXPR__",
+                                               "-D__CUDACC_EXTENDED_LAMBDA__",
                                                "--diag-suppress=39,161,174,177,186,940",
                                                "--device-as-default-execution-space", "--device-int128"});
+}
+
+TEST_CASE("Two options that define the same macro define it once") {
+  const CompileLine line = ok(parse("-cubin -arch=sm_90 x.cu --extended-lambda --expt-extended-lambda"));
+  CHECK(std::count(line.flags.begin(), line.flags.end(), "-D__CUDACC_EXTENDED_LAMBDA__") == 1);
 }
 
 TEST_CASE("The line of the nvcc back end of CuPy has an output by default") {

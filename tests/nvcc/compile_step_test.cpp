@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <sys/stat.h>
 
 namespace cubinet::nvcc {
 namespace {
@@ -134,6 +135,18 @@ TEST_CASE("A source that does not exist is an error") {
   const auto step = setting.run(setting.line("none.cu"));
   REQUIRE_FALSE(step.has_value());
   CHECK(step.error().message.find("none.cu") != std::string::npos);
+}
+
+TEST_CASE("A source that is no regular file, or larger than the limit, is for nvcc") {
+  const Setting setting;
+  REQUIRE(::mkfifo((setting / "pipe.cu").c_str(), 0600) == 0);
+  CHECK(ok(setting.run(setting.line("pipe.cu"))).refused.has_value());
+  write_file(setting / "large.cu", "//");
+  std::filesystem::resize_file(setting / "large.cu", std::uintmax_t{17} << 20);
+  const CompileStep step = ok(setting.run(setting.line("large.cu")));
+  REQUIRE(step.refused.has_value());
+  CHECK(step.refused->message.find("large.cu") != std::string::npos);
+  CHECK_FALSE(step.fingerprint.has_value());
 }
 
 TEST_CASE("Bundles and caches come from the environment, separated by blanks") {
