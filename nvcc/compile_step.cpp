@@ -53,9 +53,8 @@ bool is_refusal(ErrorCode code) {
          code == ErrorCode::unsupported;
 }
 
-// Returns the fingerprint of a build: of all texts that it reads, the flags and NVRTC.
-Result<BuildFingerprint> fingerprint_of(Compiler& compiler, const SourceProgram& program,
-                                        const CompileLine& line, const CompileOptions& options) {
+Result<CompileRequest> request_for(const SourceProgram& program, const CompileLine& line,
+                                   const CompileOptions& options) {
   CompileRequest request;
   CUBINET_TRY_ASSIGN(request.kernel_template, program.as_template());
   CUBINET_TRY_ASSIGN(request.spec, request.kernel_template->resolve({}));
@@ -63,7 +62,24 @@ Result<BuildFingerprint> fingerprint_of(Compiler& compiler, const SourceProgram&
   request.kind = line.kind;
   request.options = options;
   request.resolved = true;
-  return compiler.fingerprint(request);
+  return request;
+}
+
+CompileStep step_of(std::shared_ptr<const Bytes> image, const std::string& log, std::string_view source) {
+  CompileStep step;
+  step.image = std::move(image);
+  step.log = log;
+  step.source = source;
+  return step;
+}
+
+// Compiles a source without kernels, which no store keeps. CuPy compiles an empty one to learn
+// nvcc's version.
+std::optional<CompileStep> compile_without_kernels(Compiler& compiler, CompileRequest request) {
+  request.may_lack_kernels = true;
+  const auto output = compiler.compile(request);
+  if (!output || !output->record.entry_points.empty()) return std::nullopt;
+  return step_of(output->image, output->record.warnings, "compiled");
 }
 
 }  // namespace
@@ -95,7 +111,9 @@ Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOption
   Runtime& runtime = session->runtime();
   const auto compiler = runtime.compiler();
   if (!compiler) return for_nvcc(compiler.error());
-  const auto fingerprint = fingerprint_of(**compiler, program, line, options.compile_options);
+  const auto request = request_for(program, line, options.compile_options);
+  if (!request) return for_nvcc(request.error());
+  const auto fingerprint = (*compiler)->fingerprint(*request);
   if (!fingerprint) return for_nvcc(fingerprint.error());
   if (const auto reason = notes.refusal(*fingerprint))
     return for_nvcc(Error{ErrorCode::unsupported, *reason});
@@ -105,6 +123,9 @@ Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOption
   CUBINET_TRY_ASSIGN(const auto kernel, runtime.resolve(program));
   auto found = runtime.cubin(kernel->spec(), line.target, line.kind);
   if (!found) {
+    if (found.error().code == ErrorCode::invalid_argument) {
+      if (auto step = compile_without_kernels(**compiler, *request)) return std::move(*step);
+    }
     CompileStep step = for_nvcc(found.error());
     if (is_refusal(found.error().code)) step.fingerprint = *fingerprint;
     return step;
@@ -114,11 +135,8 @@ Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOption
                  "'" + line.source + "' is in no store, and `CUBINET_COMPILE` forbids compiling",
                  "add a bundle that has it with `CUBINET_NVCC_BUNDLES`, or allow compiling"};
   }
-  CompileStep step;
-  step.image = (*found)->cubin.image;
-  step.log = (*found)->cubin.record->warnings;
-  step.source = to_string((*found)->source);
-  return step;
+  const FoundCubin& build = **found;
+  return step_of(build.cubin.image, build.cubin.record->warnings, to_string(build.source));
 }
 
 }  // namespace cubinet::nvcc

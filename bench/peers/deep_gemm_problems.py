@@ -138,8 +138,8 @@ class PagedLogits:
         return worst
 
 
-# Name, tolerance and problem. A result in bf16 has an error of 1.7e-3 by rounding alone; the tensor cores add products
-# of e4m3 with fewer bits than float32. The logits are float32.
+# Name, tolerance and problem. A result in bf16 has an error of 1.7e-3 by rounding alone; the tensor
+# cores add products of e4m3 with fewer bits than float32. The logits are float32.
 OPERATIONS = {
     "bf16": (2.5e-3, lambda: Dense(256, 4096, 2048, fp8=False)),
     "fp8 1d2d": (3e-3, lambda: Dense(256, 4096, 2048, fp8=True)),

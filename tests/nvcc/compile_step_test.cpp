@@ -149,6 +149,25 @@ TEST_CASE("A source that is no regular file, or larger than the limit, is for nv
   CHECK_FALSE(step.fingerprint.has_value());
 }
 
+TEST_CASE("A source without a kernel is compiled each time") {
+  const Setting setting;
+  for (const char* text : {"", "__device__ int unused() { return 1; }\n"}) {
+    CAPTURE(text);
+    write_file(setting / "a/kernel.cu", text);
+    for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx, ImageKind::ptx}) {
+      CompileLine line = setting.line();
+      line.kind = kind;
+      const CompileStep step = ok(setting.run(line));
+      REQUIRE(step.image != nullptr);
+      CHECK(step.source == "compiled");
+      if (kind == ImageKind::ptx)
+        CHECK(as_text(*step.image).find("Cuda compilation tools") != std::string::npos);
+    }
+  }
+  write_file(setting / "a/kernel.cu", "wrong\n");
+  CHECK(ok(setting.run(setting.line())).refused.has_value());
+}
+
 TEST_CASE("Bundles and caches come from the environment, separated by blanks") {
   const EnvironmentVariables environment(
       std::vector<std::string>{"CUBINET_NVCC_BUNDLES=/b/one.bundle oci://host/two",
