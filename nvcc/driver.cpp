@@ -3,6 +3,7 @@
 #include "compile_step.hpp"
 #include "home_notes.hpp"
 #include "nvcc_terms.hpp"
+#include "own_pages.hpp"
 #include "preamble.hpp"
 #include "real_nvcc.hpp"
 
@@ -25,6 +26,12 @@ constexpr int kFailed = 1;  // nvcc's status for a wrong line
 
 void print(std::FILE* stream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stream);
+}
+
+// Prints to stdout and returns the exit status.
+int print_all(std::string_view text) {
+  print(stdout, text);
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : kFailed;
 }
 
 void print_log(std::string_view log) {
@@ -70,7 +77,10 @@ class Driver {
 
   int run() {
     if (requests_version(arguments_)) return print_version();
-    if (arguments_.size() == 1 && arguments_.front() == "--cubinet-passed") return print_passed();
+    const auto page = own_page(arguments_);
+    if (!page) return fail(page.error());
+    if (*page) return print_all(**page);
+    if (!arguments_.empty() && arguments_.front() == kPassedOption) return print_passed();
     const auto line = parsed_line();
     if (!line) return pass(line.error(), open_notes(environment_));
     return compile(*line);
@@ -130,19 +140,19 @@ class Driver {
     const std::size_t begin = identity.find(' ') + 1;
     const std::string release = identity.substr(begin, identity.find(',') - begin);
     const std::string preamble = preamble_digest().substr(0, 16);
-    print(stdout, std::string("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet ") +
-                      CUBINET_VERSION + "\n" + identity + "; preamble " + preamble +
-                      "\nCuda compilation tools, release " + release + ", V" + release + ".0\nBuild cuda_" +
-                      release + ".r" + release + "/cubinet." + preamble + "\n");
-    return std::fflush(stdout) == 0 ? 0 : kFailed;
+    return print_all("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet " CUBINET_VERSION "\n" +
+                     identity + "; preamble " + preamble + "\nCuda compilation tools, release " + release +
+                     ", V" + release + ".0\nBuild cuda_" + release + ".r" + release + "/cubinet." + preamble +
+                     "\n");
   }
 
   int print_passed() const {
     const auto counts = open_notes(environment_).counts();
     if (!counts) return fail(counts.error());
+    std::string list;
     for (const auto& [reason, count] : *counts)
-      print(stdout, std::to_string(count) + "  " + reason + "\n");
-    return std::fflush(stdout) == 0 ? 0 : kFailed;
+      list += std::to_string(count) + "  " + reason + "\n";
+    return print_all(list);
   }
 
   const std::vector<std::string>& arguments_;
