@@ -40,6 +40,16 @@ void print_log(std::string_view log) {
   if (log.back() != '\n') print(stderr, "\n");
 }
 
+// Returns the compiler's log as nvcc prints it. NVRTC begins the second line of a ptxas message in
+// another way.
+std::string as_nvcc_prints(std::string log) {
+  constexpr std::string_view kContinued = "\nptxas         .     ";
+  constexpr std::string_view kIndented = "\n    ";
+  for (std::size_t at = log.find(kContinued); at != std::string::npos; at = log.find(kContinued, at))
+    log.replace(at, kContinued.size(), kIndented);
+  return log;
+}
+
 int fail(const Error& error) {
   print_log(error.detail);
   print(stderr, "cubinet-nvcc: error: " + printable(in_nvcc_terms(error.message)) + "\n");
@@ -102,7 +112,7 @@ class Driver {
     const auto step = find_or_compile(line, *options, notes);
     if (!step) return fail(step.error());
     if (step->refused) return pass(*step->refused, notes, step->fingerprint);
-    print_log(step->log);
+    print_log(as_nvcc_prints(step->log));
     const auto written = write_file_atomically(*files, *output, as_nvcc_writes(*step->image, line.kind));
     return written ? 0 : fail(written.error());
   }

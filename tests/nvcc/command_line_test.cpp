@@ -2,10 +2,12 @@
 #include "command_line.hpp"
 
 #include "support/ok.hpp"
+#include "support/temp_dir.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 namespace cubinet::nvcc {
@@ -68,6 +70,17 @@ TEST_CASE("The line of the nvcc back end of CuPy has an output by default") {
   CHECK(has(line.flags, "-DM=1"));
   CHECK(ok(parse("-ptx -arch=compute_90a /t/x.cu")).output == "x.ptx");
   CHECK(ok(parse("-ptx -arch=compute_90a /t/x.cu")).kind == ImageKind::ptx);
+}
+
+TEST_CASE("A folder that is also a system folder is searched with these alone") {
+  const test::TempDir folder;
+  std::filesystem::create_directories(folder / "a");
+  std::filesystem::create_directories(folder / "b");
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const CompileLine line = ok(
+      parse("-cubin -arch=sm_90 x.cu -I" + a + "/. -I" + b + " -I /none -isystem " + a + " -isystem /none"));
+  CHECK(line.include_directories == std::vector<std::string>{b, "/none", a, "/none"});
 }
 
 TEST_CASE("The line of a PyTorch extension is for nvcc") {

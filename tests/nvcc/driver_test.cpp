@@ -75,6 +75,7 @@ TEST_CASE("A hit prints what the compilation printed") {
   line.emplace_back("--ptxas-options=--verbose");
   const ToolResult first = sandbox.run(line);
   CHECK(first.err.find("registers") != std::string::npos);
+  CHECK(first.err.find("\n    0 bytes stack frame, ") != std::string::npos);
   CHECK(sandbox.run(line, {{"CUBINET_COMPILE", "never"}}).err == first.err);
 }
 
