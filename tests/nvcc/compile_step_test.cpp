@@ -62,6 +62,18 @@ TEST_CASE("The same source in another folder is found in the home") {
   CHECK(*second.image == *first.image);
 }
 
+TEST_CASE("A damaged build of the home is made again") {
+  const Setting setting;
+  const CompileStep first = ok(setting.run(setting.line()));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(setting / "home/cubins")) {
+    if (entry.is_regular_file()) write_file(entry.path(), "damaged");
+  }
+  const CompileStep second = ok(setting.run(setting.line()));
+  CHECK(second.source == "compiled");
+  CHECK(*second.image == *first.image);
+  CHECK(ok(setting.run(setting.line())).source == "registry");
+}
+
 TEST_CASE("Another header, flag, target or product is another build") {
   const Setting setting;
   ok(setting.run(setting.line()));
