@@ -96,6 +96,33 @@ TEST_CASE("The line of a PyTorch extension is for nvcc") {
   CHECK(reason("-arch=sm_90 -c x.cu -o x.o") == "the option '-c': it makes host code");
 }
 
+TEST_CASE("Lines of build logs are read as they are") {
+  // DeepGEMM 0.1.5
+  const CompileLine gemm =
+      ok(parse("/c/tmp/1-a/kernel.cu -cubin -o /c/tmp/1-a/kernel.cubin -std=c++20 "
+               "--diag-suppress=39,161,174,177,186,940 --ptxas-options=--register-usage-level=10 "
+               "--ptxas-options=--verbose,--warn-on-local-memory-usage -I/site/deep_gemm/include "
+               "--gpu-architecture=sm_90a "
+               "--compiler-options=-fPIC,-O3,-fconcepts,-Wno-deprecated-declarations,-Wno-abi -O3 "
+               "--expt-relaxed-constexpr --expt-extended-lambda"));
+  CHECK(gemm.target == ok(SmTarget::parse("sm_90a")));
+  CHECK(has(gemm.flags, "--ptxas-options=--verbose,--warn-on-local-memory-usage"));
+  // CuPy 14.2, which compiles an empty source to learn the version
+  const CompileLine version =
+      ok(parse("-gencode=arch=compute_90,code=sm_90 --ptx -o preprocess.ptx /tmp/t/preprocess.cu"));
+  CHECK(version.kind == ImageKind::ptx);
+  CHECK(version.output == "preprocess.ptx");
+  // PyTorch 2.11
+  CHECK(reason("-MD -MF m.cuda.o.d -DTORCH_EXTENSION_NAME=x -DTORCH_API_INCLUDE_EXTENSION_H "
+               "-isystem /site/torch/include -isystem /usr/local/cuda/include -D__CUDA_NO_HALF_OPERATORS__ "
+               "--expt-relaxed-constexpr -gencode=arch=compute_90,code=sm_90 --compiler-options -fPIC -O3 "
+               "-std=c++17 -c /t/m.cu -o m.cuda.o") == "the option '-MD': it writes further files");
+  // CMake 3.25 with CUDA_PTX_COMPILATION
+  CHECK(reason("-forward-unknown-to-host-compiler --generate-code=arch=compute_90,code=[compute_90,sm_90] "
+               "-MD -MT k.ptx -MF k.ptx.d -x cu -ptx /t/k.cu -o k.ptx") ==
+        "'--generate-code' states several architectures");
+}
+
 TEST_CASE("A line that makes something else is for nvcc") {
   for (const char* option : {"-fatbin", "-E", "-M", "-dc", "-dlto", "-ewp", "-shared", "-x=cu", "-optf=f",
                              "--options-file=f", "-G", "-keep", "--dryrun", "-rdc=true", "-include=a.h"}) {
