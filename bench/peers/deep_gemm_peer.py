@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -216,10 +217,8 @@ def measure_start(setting, processes, errors):
     for _ in range(rounds):
         for name, make in warm.items():
             values.setdefault(name, []).append(run(name, make))
-    ratios = {}
-    for name in values:
-        if name != "nvcc":
-            ratios[f"{name} : nvcc"] = {"median": round(statistics.median(values[name]) / values["nvcc"][0], 4)}
+    ratios = {f"{name} : nvcc": {"median": round(statistics.median(seen) / values["nvcc"][0], 4)}
+              for name, seen in values.items() if name != "nvcc"}
     what = "one process" if processes == 1 else f"{processes} processes at once"
     return row(f"five operations, {what}", "s", values, ratios) | {"compilations": compilations}
 
@@ -283,12 +282,15 @@ def main():
         write(options.output, "deep_gemm", options.commit, rows)
         return rows
 
-    for part in options.part or ["start", "eight", "shapes"]:
-        if part == "shapes":
-            shapes += measure_shapes(setting, list(problems.SHAPES))
-        else:
-            starts.append(measure_start(setting, 1 if part == "start" else PROCESSES, errors))
-        rows = written()
+    try:
+        for part in options.part or ["start", "eight", "shapes"]:
+            if part == "shapes":
+                shapes += measure_shapes(setting, list(problems.SHAPES))
+            else:
+                starts.append(measure_start(setting, 1 if part == "start" else PROCESSES, errors))
+            rows = written()
+    finally:
+        shutil.rmtree(setting.scratch, ignore_errors=True)
     return 0 if all(each.get("right", True) for each in rows) else 1
 
 
