@@ -15,7 +15,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "attention_speculative",
-         "import"]
+         "import", "deep_gemm"]
 RESULTS_PAGE = "bench/results/README.md"
 RESULTS_INTRODUCTION = """# Results of the last benchmark run
 
@@ -130,6 +130,17 @@ def soak(document):
     return lines
 
 
+def deep_gemm(document):
+    lines = ["| what | medians | compilations, or tolerance | ratios |", "|---|---|---|---|"]
+    for row in document["rows"]:
+        medians = "<br>".join(f"{name} {number(value)} {row['unit']}".rstrip() for name, value in row["median"].items())
+        beside = "<br>".join(f"{name} {count}" for name, count in row.get("compilations", {}).items())
+        if "tolerance" in row:
+            beside = f"{row['tolerance']}: {'right' if row['right'] else '**wrong**'}"
+        lines.append(f"| {row['name']} | {medians} | {beside} | {ratios(row)} |")
+    return lines
+
+
 def results(name):
     return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
 
@@ -204,9 +215,26 @@ def selection_figures():
     return lines
 
 
-TABLES = {"busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative}
+def deep_gemm_figures():
+    document = results("deep_gemm")
+    starts = [row for row in document["rows"] if "compilations" in row]
+    names = ["nvcc", *(name for name in starts[0]["median"] if name != "nvcc")]
+    lines = [f"| {document['machine']['gpu']}, seconds (compilations) | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for row in starts:
+        cells = [f"{row['median'][name]:.1f} ({row['compilations'][name]})" for name in names]
+        lines.append(f"| {row['name']} | {' | '.join(cells)} |")
+    lines += ["", f"| {document['machine']['gpu']}, microseconds of a launch | nvcc | cubinet | of nvcc's speed |", "|---|---|---|---|"]
+    for row in document["rows"]:
+        if row["unit"] == "us":
+            speed = 1 / row["ratios"]["cubinet : nvcc"]["median"]
+            lines.append(f"| {row['name']} | {row['median']['nvcc']:.1f} | {row['median']['cubinet']:.1f} | {speed:.3f} |")
+    return lines
+
+
+TABLES = {"busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative,
+          "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures}
+           "selection": selection_figures, "deep_gemm": deep_gemm_figures}
 
 
 def with_figures(text):

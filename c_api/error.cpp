@@ -22,6 +22,9 @@ struct cubinet_text {
 namespace cubinet::c_api {
 namespace {
 
+// Linux itself passes no more arguments. The limit detects a wrong count before the list is read.
+constexpr std::size_t kMaximumWords = 1 << 20;
+
 // The numbers of the C header, in the order of ErrorCode.
 cubinet_status status_of(ErrorCode code) {
   switch (code) {
@@ -122,6 +125,15 @@ Result<std::string> text_of(cubinet_string text, std::string_view name) {
                  "pass a text without one"};
   }
   return copy;
+}
+
+Result<std::vector<std::string>> words_of(const cubinet_string* words, std::size_t count) {
+  CUBINET_TRY(check_list(words, count, "words", kMaximumWords));
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(texts.emplace_back(), text_of(words[i], "words"));
+  }
+  return texts;
 }
 
 cubinet_text* make_text(std::string bytes) {

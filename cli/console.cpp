@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -45,15 +44,6 @@ bool leads_anywhere(int stream) {
 }
 
 }  // namespace
-
-void occupy_closed_streams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // open() takes the lowest free number, which is this one. stdout is opened for reading only, so
-    // that writing to it still returns an error.
-    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
-      static_cast<void>(::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY));
-  }
-}
 
 Console::Console(Color color, std::string* output)
     : output_(output), terminal_(::isatty(STDERR_FILENO) == 1), heard_(leads_anywhere(STDERR_FILENO)) {

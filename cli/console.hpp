@@ -85,8 +85,4 @@ class Console {
   std::string status_line_;
 };
 
-// Opens the null device for each standard stream that is closed. Otherwise a file that is opened
-// later would get the stream's number, and messages would be written into it.
-void occupy_closed_streams();
-
 }  // namespace cubinet::cli

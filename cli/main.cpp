@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "console.hpp"
 #include "exit_status.hpp"
 
+#include <cubinet/base/standard_streams.hpp>
 #include <cubinet/cubinet.h>
 
 #include <csignal>
@@ -31,7 +31,7 @@ namespace {
 }  // namespace
 
 int main(int argc, char** argv) {
-  cubinet::cli::occupy_closed_streams();
+  cubinet::occupy_closed_streams();
   // Ignores SIGXFSZ, so that a write beyond `ulimit -f` returns an error, like a write to a full
   // disk, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "manual_page.hpp"
 
+#include <cubinet/base/roff.hpp>
 #include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
@@ -10,54 +11,12 @@
 namespace cubinet::cli {
 namespace {
 
-// Returns text that roff prints as it is, in ASCII, because roff reads other bytes as Latin-1. A
-// line that begins with a dot or a quote would be a request.
-std::string roff_escaped(std::string_view text) {
-  constexpr std::string_view kEllipsis = "\u2026";
-  std::string escaped;
-  bool begins_line = true;
-  for (; !text.empty(); text.remove_prefix(1)) {
-    if (text.starts_with(kEllipsis)) {
-      escaped += "...";
-      text.remove_prefix(kEllipsis.size() - 1);
-      continue;
-    }
-    const char c = text.front();
-    if (begins_line && (c == '.' || c == '\'')) escaped += "\\&";
-    if (c == '\\') {
-      escaped += "\\e";
-    } else if (c == '-') {
-      escaped += "\\-";
-    } else if (c == '\'') {
-      escaped += "\\(aq";
-    } else if (c == '`') {
-      escaped += "\\(ga";
-    } else if (c == '^') {
-      escaped += "\\(ha";
-    } else if (c == '~') {
-      escaped += "\\(ti";
-    } else {
-      escaped += c;
-    }
-    begins_line = c == '\n';
-  }
-  return escaped;
-}
-
-std::string bold(std::string_view text) {
-  return "\\fB" + roff_escaped(text) + "\\fR";
-}
-
-std::string italic(std::string_view text) {
-  return "\\fI" + roff_escaped(text) + "\\fR";
-}
-
 std::string option_text(const OptionEntry& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names)
-    names.push_back(bold(name));
+    names.push_back(roff_bold(name));
   std::string tag = join(names, ", ");
-  if (!option.value.empty()) tag += (tag.empty() ? "" : " ") + italic(option.value);
+  if (!option.value.empty()) tag += (tag.empty() ? "" : " ") + roff_italic(option.value);
   std::string description = roff_escaped(option.description);
   if (!option.choices.empty()) description += " (" + roff_escaped(join(option.choices, ", ")) + ")";
   if (option.required) description += " (required)";
@@ -72,9 +31,9 @@ std::string footer_text(std::string_view footer) {
 }
 
 std::string synopsis_of(const VerbEntry& verb) {
-  std::string line = bold("cubinet " + verb.words) + " [" + italic("OPTION") + "]...";
+  std::string line = roff_bold("cubinet " + verb.words) + " [" + roff_italic("OPTION") + "]...";
   for (const OptionEntry& argument : verb.arguments) {
-    const std::string name = italic(argument.value) + (argument.repeated ? "..." : "");
+    const std::string name = roff_italic(argument.value) + (argument.repeated ? "..." : "");
     line += " " + (argument.required ? name : "[" + name + "]");
   }
   return line;
@@ -98,8 +57,8 @@ std::string manual_page(const VerbTable& table, std::string_view version) {
   std::string page = fmt::format(
       ".\\\" Printed by `cubinet manual`.\n.TH CUBINET 1 \"\" \"cubinet {}\" \"User Commands\"\n.SH NAME\n"
       "cubinet \\- {}\n.SH SYNOPSIS\n{} [{}]... {} [{}]...\n",
-      version, roff_escaped(tool.description.substr(tool.description.find(": ") + 2)), bold("cubinet"),
-      italic("OPTION"), italic("VERB"), italic("ARGUMENT"));
+      version, roff_escaped(tool.description.substr(tool.description.find(": ") + 2)), roff_bold("cubinet"),
+      roff_italic("OPTION"), roff_italic("VERB"), roff_italic("ARGUMENT"));
   page +=
       ".SH DESCRIPTION\nThe verbs of the tool and their options. The options of every verb may precede, "
       "separate or follow the verbs.\n.SH OPTIONS OF EVERY VERB\n";

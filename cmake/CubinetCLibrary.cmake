@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Assembles libcubinet.so, cubinet::c, which exports the functions of cubinet/cubinet.h alone. It
-# contains the archive's modules and the command.
+# contains the archive's modules and the commands.
 
 include_guard(GLOBAL)
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <system_error>
 
 namespace cubinet::nvcc {
 namespace {
@@ -86,8 +87,7 @@ class LineReader {
     CUBINET_TRY(choose_target());
     line_.flags.insert(line_.flags.end(), kUsualFlags.begin(), kUsualFlags.end());
     if (auto known = parse_compiler_flags(line_.flags); !known) return for_nvcc(known.error().message);
-    line_.include_directories.insert(line_.include_directories.end(), system_folders_.begin(),
-                                     system_folders_.end());
+    add_system_folders();
     CUBINET_TRY(add_folders_of(environment));
     return line_;
   }
@@ -99,7 +99,7 @@ class LineReader {
     if (written.option == nullptr) return for_nvcc("the option '" + printable(name) + "' is not known");
     const NvccOption& option = *written.option;
     if (option.role == OptionRole::pass)
-      return for_nvcc("the option '" + printable(name) + "': " + std::string(option.reason));
+      return for_nvcc("the option '" + printable(name) + "': " + std::string(option.detail));
     std::string value(written.value);
     if (option.value == OptionValue::none) {
       if (written.has_value) return for_nvcc("the option '" + printable(name) + "' has a value");
@@ -121,6 +121,9 @@ class LineReader {
         return {};
       case OptionRole::host_options:
         return for_each_part(value, ',', check_host_option);
+      case OptionRole::macro:
+        add_macro("-D" + std::string(option.detail));
+        return {};
       case OptionRole::define:
       case OptionRole::undefine:
         CUBINET_TRY(check_plain(name, value));
@@ -154,6 +157,12 @@ class LineReader {
         return {};
     }
     return {};
+  }
+
+  // NVRTC warns if a macro is defined twice.
+  void add_macro(std::string flag) {
+    if (std::find(line_.flags.begin(), line_.flags.end(), flag) == line_.flags.end())
+      line_.flags.push_back(std::move(flag));
   }
 
   static Result<void> set_once(std::string& place, const std::string& name, const std::string& value) {
@@ -207,6 +216,19 @@ class LineReader {
     if (line_.kind == ImageKind::cubin && !product.starts_with("sm_"))
       return for_nvcc("a cubin needs a real architecture");
     return {};
+  }
+
+  // The host's preprocessor ignores -I for a folder that is also a system folder.
+  void add_system_folders() {
+    const auto is_system = [this](const std::string& folder) {
+      return std::any_of(system_folders_.begin(), system_folders_.end(), [&](const std::string& other) {
+        std::error_code unknown;
+        return std::filesystem::equivalent(folder, other, unknown);
+      });
+    };
+    std::vector<std::string>& folders = line_.include_directories;
+    folders.erase(std::remove_if(folders.begin(), folders.end(), is_system), folders.end());
+    folders.insert(folders.end(), system_folders_.begin(), system_folders_.end());
   }
 
   // The host's preprocessor searches these folders, and so does nvcc.

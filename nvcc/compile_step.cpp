@@ -5,9 +5,11 @@
 
 #include <cubinet/base/absolute_path.hpp>
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/session.hpp>
 #include <cubinet/session/environment.hpp>
+#include <cubinet/spec/kernel_key.hpp>
 
 #include <sstream>
 
@@ -53,9 +55,8 @@ bool is_refusal(ErrorCode code) {
          code == ErrorCode::unsupported;
 }
 
-// Returns the fingerprint of a build: of all texts that it reads, the flags and NVRTC.
-Result<BuildFingerprint> fingerprint_of(Compiler& compiler, const SourceProgram& program,
-                                        const CompileLine& line, const CompileOptions& options) {
+Result<CompileRequest> request_for(const SourceProgram& program, const CompileLine& line,
+                                   const CompileOptions& options) {
   CompileRequest request;
   CUBINET_TRY_ASSIGN(request.kernel_template, program.as_template());
   CUBINET_TRY_ASSIGN(request.spec, request.kernel_template->resolve({}));
@@ -63,7 +64,39 @@ Result<BuildFingerprint> fingerprint_of(Compiler& compiler, const SourceProgram&
   request.kind = line.kind;
   request.options = options;
   request.resolved = true;
-  return compiler.fingerprint(request);
+  return request;
+}
+
+CompileStep step_of(std::shared_ptr<const Bytes> image, const std::string& log, std::string_view source) {
+  CompileStep step;
+  step.image = std::move(image);
+  step.log = log;
+  step.source = source;
+  return step;
+}
+
+// Compiles a source without kernels, which no store keeps. CuPy compiles an empty one to learn
+// nvcc's version.
+std::optional<CompileStep> compile_without_kernels(Compiler& compiler, CompileRequest request) {
+  request.may_lack_kernels = true;
+  const auto output = compiler.compile(request);
+  if (!output || !output->record.entry_points.empty()) return std::nullopt;
+  return step_of(output->image, output->record.warnings, to_string(KernelSource::compiled));
+}
+
+// Returns the home's build of a kernel whose key covers everything that it is made of. The Runtime
+// would read all headers once more to learn that the build is current. Reports no error: the
+// Runtime finds it, too.
+std::optional<CompileStep> find_in_home(Store* home, const KernelSpec& spec, const CompileLine& line) {
+  if (home == nullptr) return std::nullopt;
+  const auto records = home->find(identify(spec));
+  if (!records) return std::nullopt;
+  for (const auto& record : *records) {
+    if (record->target != line.target || record->kind != line.kind) continue;
+    const auto cubin = home->load(record);
+    if (cubin && *cubin) return step_of((*cubin)->image, record->warnings, to_string(KernelSource::registry));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -80,7 +113,10 @@ Result<SessionOptions> options_from(const EnvironmentVariables& environment, Log
 }
 
 Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOptions& given, HomeNotes& notes) {
-  CUBINET_TRY_ASSIGN(SourceProgram program, program_of(line));
+  auto read = program_of(line);
+  if (!read && read.error().code == ErrorCode::not_found) return read.error();
+  if (!read) return for_nvcc(read.error());  // a pipe, or a very large file, for example
+  SourceProgram& program = *read;
   SessionOptions options = given;
   for (const std::string& folder : line.include_directories) {
     CUBINET_TRY_ASSIGN(const std::filesystem::path whole, absolute_path(folder));
@@ -92,7 +128,9 @@ Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOption
   Runtime& runtime = session->runtime();
   const auto compiler = runtime.compiler();
   if (!compiler) return for_nvcc(compiler.error());
-  const auto fingerprint = fingerprint_of(**compiler, program, line, options.compile_options);
+  const auto request = request_for(program, line, options.compile_options);
+  if (!request) return for_nvcc(request.error());
+  const auto fingerprint = (*compiler)->fingerprint(*request);
   if (!fingerprint) return for_nvcc(fingerprint.error());
   if (const auto reason = notes.refusal(*fingerprint))
     return for_nvcc(Error{ErrorCode::unsupported, *reason});
@@ -100,8 +138,12 @@ Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOption
   // one, because its caller relies on the headers that it has. No source includes this header.
   program.headers[kBuildHeader] = fingerprint->digest.to_hex();
   CUBINET_TRY_ASSIGN(const auto kernel, runtime.resolve(program));
+  if (auto step = find_in_home(session->home().get(), kernel->spec(), line)) return std::move(*step);
   auto found = runtime.cubin(kernel->spec(), line.target, line.kind);
   if (!found) {
+    if (found.error().code == ErrorCode::invalid_argument) {
+      if (auto step = compile_without_kernels(**compiler, *request)) return std::move(*step);
+    }
     CompileStep step = for_nvcc(found.error());
     if (is_refusal(found.error().code)) step.fingerprint = *fingerprint;
     return step;
@@ -111,11 +153,8 @@ Result<CompileStep> find_or_compile(const CompileLine& line, const SessionOption
                  "'" + line.source + "' is in no store, and `CUBINET_COMPILE` forbids compiling",
                  "add a bundle that has it with `CUBINET_NVCC_BUNDLES`, or allow compiling"};
   }
-  CompileStep step;
-  step.image = (*found)->cubin.image;
-  step.log = (*found)->cubin.record->warnings;
-  step.source = to_string((*found)->source);
-  return step;
+  const FoundCubin& build = **found;
+  return step_of(build.cubin.image, build.cubin.record->warnings, to_string(build.source));
 }
 
 }  // namespace cubinet::nvcc

@@ -3,6 +3,7 @@
 #include "compile_step.hpp"
 #include "home_notes.hpp"
 #include "nvcc_terms.hpp"
+#include "own_pages.hpp"
 #include "preamble.hpp"
 #include "real_nvcc.hpp"
 
@@ -16,6 +17,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <span>
 
 namespace cubinet::nvcc {
 namespace {
@@ -26,10 +28,26 @@ void print(std::FILE* stream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 
+// Prints to stdout and returns the exit status.
+int print_all(std::string_view text) {
+  print(stdout, text);
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : kFailed;
+}
+
 void print_log(std::string_view log) {
   if (log.empty()) return;
   print(stderr, printable_lines(log));
   if (log.back() != '\n') print(stderr, "\n");
+}
+
+// Returns the compiler's log as nvcc prints it. NVRTC begins the second line of a ptxas message in
+// another way.
+std::string as_nvcc_prints(std::string log) {
+  constexpr std::string_view kContinued = "\nptxas         .     ";
+  constexpr std::string_view kIndented = "\n    ";
+  for (std::size_t at = log.find(kContinued); at != std::string::npos; at = log.find(kContinued, at))
+    log.replace(at, kContinued.size(), kIndented);
+  return log;
 }
 
 int fail(const Error& error) {
@@ -54,6 +72,12 @@ HomeNotes open_notes(const EnvironmentVariables& environment) {
   return HomeNotes(usable ? (*home)->description().place : std::string());
 }
 
+// Returns the bytes of the output file. NVRTC ends PTX with a zero, as the driver wants it.
+std::span<const std::byte> as_nvcc_writes(std::span<const std::byte> image, ImageKind kind) {
+  const bool has_zero = kind == ImageKind::ptx && !image.empty() && image.back() == std::byte{0};
+  return has_zero ? image.first(image.size() - 1) : image;
+}
+
 // One run of the executable.
 class Driver {
  public:
@@ -63,7 +87,10 @@ class Driver {
 
   int run() {
     if (requests_version(arguments_)) return print_version();
-    if (arguments_.size() == 1 && arguments_.front() == "--cubinet-passed") return print_passed();
+    const auto page = own_page(arguments_);
+    if (!page) return fail(page.error());
+    if (*page) return print_all(**page);
+    if (!arguments_.empty() && arguments_.front() == kPassedOption) return print_passed();
     const auto line = parsed_line();
     if (!line) return pass(line.error(), open_notes(environment_));
     return compile(*line);
@@ -85,8 +112,8 @@ class Driver {
     const auto step = find_or_compile(line, *options, notes);
     if (!step) return fail(step.error());
     if (step->refused) return pass(*step->refused, notes, step->fingerprint);
-    print_log(step->log);
-    const auto written = write_file_atomically(*files, *output, *step->image);
+    print_log(as_nvcc_prints(step->log));
+    const auto written = write_file_atomically(*files, *output, as_nvcc_writes(*step->image, line.kind));
     return written ? 0 : fail(written.error());
   }
 
@@ -104,14 +131,16 @@ class Driver {
     // A failure to count is no reason not to compile.
     static_cast<void>(notes.count(reason.message));
     std::fflush(stdout);
+    if (!fingerprint) return fail(become_real_nvcc(*nvcc, arguments_, environment_));
     const auto status = run_real_nvcc(*nvcc, arguments_, environment_);
     if (!status) return fail(status.error());
-    if (*status == 0 && fingerprint) static_cast<void>(notes.add_refusal(*fingerprint, reason.message));
+    if (*status == 0) static_cast<void>(notes.add_refusal(*fingerprint, reason.message));
     return *status;
   }
 
   // Prints the version in nvcc's form. Callers put it into the keys of their own caches, so it also
-  // states everything that determines the code: NVRTC's build and the preamble.
+  // states everything that determines the code: NVRTC's build and the preamble. Some callers search
+  // for three numbers behind the last V of the text.
   int print_version() const {
     const auto options = options_from(environment_, {});
     if (!options) return fail(options.error());
@@ -120,18 +149,20 @@ class Driver {
     const std::string& identity = (*compiler)->identity();  // "NVRTC 13.0, build ..."
     const std::size_t begin = identity.find(' ') + 1;
     const std::string release = identity.substr(begin, identity.find(',') - begin);
-    print(stdout, std::string("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet ") +
-                      CUBINET_VERSION + "\nCuda compilation tools, release " + release + ", V" + release +
-                      "\nBuild " + identity + "; preamble " + preamble_digest().substr(0, 16) + "\n");
-    return std::fflush(stdout) == 0 ? 0 : kFailed;
+    const std::string preamble = preamble_digest().substr(0, 16);
+    return print_all("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet " CUBINET_VERSION "\n" +
+                     identity + "; preamble " + preamble + "\nCuda compilation tools, release " + release +
+                     ", V" + release + ".0\nBuild cuda_" + release + ".r" + release + "/cubinet." + preamble +
+                     "\n");
   }
 
   int print_passed() const {
     const auto counts = open_notes(environment_).counts();
     if (!counts) return fail(counts.error());
+    std::string list;
     for (const auto& [reason, count] : *counts)
-      print(stdout, std::to_string(count) + "  " + reason + "\n");
-    return std::fflush(stdout) == 0 ? 0 : kFailed;
+      list += std::to_string(count) + "  " + reason + "\n";
+    return print_all(list);
   }
 
   const std::vector<std::string>& arguments_;

@@ -13,6 +13,7 @@ enum class OptionRole {
   no_effect,       // it has no effect on device code
   host_options,    // has none, unless the host's preprocessor reads one of its values
   ptxas_verbose,   // ptxas reports registers and memory
+  macro,           // a macro, which `detail` names, is defined, and there is no other effect
   define,          // a macro is defined
   undefine,        // a macro is undefined
   include_folder,  // searched for headers
@@ -35,7 +36,7 @@ struct NvccOption {
   std::string_view short_name;  // after "-"; empty: none
   OptionValue value = OptionValue::none;
   OptionRole role = OptionRole::no_effect;
-  std::string_view reason = {};  // of OptionRole::pass
+  std::string_view detail = {};  // of OptionRole::pass: the reason; of OptionRole::macro: its name
 };
 
 std::span<const NvccOption> option_table();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -51,6 +52,34 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// The arguments and the environment that nvcc is started with.
+class Invocation {
+ public:
+  Invocation(const std::string& nvcc, const std::vector<std::string>& arguments,
+             const EnvironmentVariables& environment)
+      : words_{nvcc}, variables_(environment.lines()) {
+    words_.insert(words_.end(), arguments.begin(), arguments.end());
+    variables_.push_back(std::string(kInsideVariable) + "=1");
+    arguments_ = pointers_to(words_);
+    environment_ = pointers_to(variables_);
+  }
+  Invocation(const Invocation&) = delete;
+  Invocation& operator=(const Invocation&) = delete;
+
+  char* const* arguments() const { return arguments_.data(); }
+  char* const* environment() const { return environment_.data(); }
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<std::string> variables_;
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
+};
+
+Error cannot_run(const std::string& nvcc, int error) {
+  return io_error("cannot run '" + printable(nvcc) + "'", error);
+}
+
 }  // namespace
 
 Result<std::string> find_real_nvcc(const EnvironmentVariables& environment, const std::string& own) {
@@ -78,19 +107,35 @@ Result<std::string> find_real_nvcc(const EnvironmentVariables& environment, cons
 
 Result<int> run_real_nvcc(const std::string& nvcc, const std::vector<std::string>& arguments,
                           const EnvironmentVariables& environment) {
-  std::vector<std::string> words = {nvcc};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<std::string> variables = environment.lines();
-  variables.push_back(std::string(kInsideVariable) + "=1");
+  const Invocation invocation(nvcc, arguments, environment);
+  // cubinet-nvcc ignores SIGXFSZ, which its child would inherit.
+  posix_spawnattr_t attributes;
+  if (const int failed = ::posix_spawnattr_init(&attributes); failed != 0) return cannot_run(nvcc, failed);
+  sigset_t usual;
+  ::sigemptyset(&usual);
+  ::sigaddset(&usual, SIGXFSZ);
+  ::posix_spawnattr_setsigdefault(&attributes, &usual);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = -1;
-  const int failed = ::posix_spawn(&child, nvcc.c_str(), nullptr, nullptr, pointers_to(words).data(),
-                                   pointers_to(variables).data());
-  if (failed != 0) return io_error("cannot run '" + printable(nvcc) + "'", failed);
+  const int failed = ::posix_spawn(&child, nvcc.c_str(), nullptr, &attributes, invocation.arguments(),
+                                   invocation.environment());
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed != 0) return cannot_run(nvcc, failed);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return io_error("cannot wait for '" + printable(nvcc) + "'", errno);
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+Error become_real_nvcc(const std::string& nvcc, const std::vector<std::string>& arguments,
+                       const EnvironmentVariables& environment) {
+  const Invocation invocation(nvcc, arguments, environment);
+  const auto ignored = std::signal(SIGXFSZ, SIG_DFL);
+  ::execve(nvcc.c_str(), invocation.arguments(), invocation.environment());
+  const int failed = errno;
+  std::signal(SIGXFSZ, ignored);
+  return cannot_run(nvcc, failed);
 }
 
 }  // namespace cubinet::nvcc

@@ -23,4 +23,8 @@ Result<std::string> find_real_nvcc(const EnvironmentVariables& environment, cons
 Result<int> run_real_nvcc(const std::string& nvcc, const std::vector<std::string>& arguments,
                           const EnvironmentVariables& environment);
 
+// Replaces this process by nvcc, which thus receives its signals. Returns only if that fails.
+Error become_real_nvcc(const std::string& nvcc, const std::vector<std::string>& arguments,
+                       const EnvironmentVariables& environment);
+
 }  // namespace cubinet::nvcc

@@ -15,7 +15,7 @@
 #            a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a new table of
 #            measurements); default: all eight; or one of a group alone: compile, load, bundle,
 #            launch, threads, busy, soak, prepare, decode, step, table; launch_peers,
-#            python_first, attention_table, speculative, first_kernel, raw_path
+#            python_first, attention_table, speculative, first_kernel, deep_gemm, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
 # line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
@@ -34,7 +34,7 @@ usage() {
 }
 
 verbs=(compile table load bundle launch threads busy soak prepare decode step)
-peers=(launch_peers python_first attention_table speculative first_kernel raw_path)
+peers=(launch_peers python_first attention_table speculative first_kernel deep_gemm raw_path)
 commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
@@ -48,7 +48,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | speculative | first_kernel | raw_path)
+    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | speculative | first_kernel | deep_gemm | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
@@ -361,6 +361,10 @@ for part in "${parts[@]}"; do
         --output "$results/attention_speculative.json"
       ;;
     first_kernel) run_first_kernel ;;
+    deep_gemm)
+      ! have_modules deep_gemm tvm_ffi torch || measure deep_gemm python3 "$root/bench/peers/deep_gemm_peer.py" \
+        "${commit[@]}" --cubinet-nvcc "$tree/nvcc/cubinet-nvcc" --tool "$tree/cli/cubinet" --output "$results/deep_gemm.json"
+      ;;
     raw_path) peer raw_path json ${cuda_root:+--toolkit "$cuda_root"} ;;
     corpus) run_corpus ;;
     tune) run_tune ;;

@@ -97,13 +97,19 @@ class Worker:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
-    def ask(self, line):
+    def send(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
             raise RuntimeError(f"the process ended with status {self.process.wait()}")
-        return json.loads(answer)
+        return json.loads(line)
+
+    def ask(self, line):
+        self.send(line)
+        return self.answer()
 
     def close(self):
         try:

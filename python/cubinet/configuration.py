@@ -169,14 +169,21 @@ def lines_of(configuration: Configuration) -> tuple[list[bytes], list[tuple[str,
 
 def command_variables(environment: Mapping[str, str] | None) -> list[bytes]:
     """Returns the variables for the command, which finds NVRTC where a Runtime finds it."""
-    variables = dict(os.environ if environment is None else environment)
-    if library := _nvrtc_of_wheels():
-        # The command searches toolkits before wheels. FOLDER/nvidia/cu13/lib/libnvrtc.so.13
+    variables = with_nvrtc_of_wheels(os.environ if environment is None else environment)
+    if variables.get("CUBINET_CUDA_WHEELS"):
+        # The command searches toolkits before wheels.
         for name in ("CUDA_HOME", "CUDA_PATH"):
             variables.pop(name, None)
+    return variables_of(variables)
+
+
+def with_nvrtc_of_wheels(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns a copy of the variables that names the folder of Python packages with NVRTC, if there is one."""
+    variables = dict(environment)
+    if library := _nvrtc_of_wheels():  # FOLDER/nvidia/cu13/lib/libnvrtc.so.13
         folders = (str(library.parents[3]), variables.get("CUBINET_CUDA_WHEELS", ""))
         variables["CUBINET_CUDA_WHEELS"] = ":".join(filter(None, folders))
-    return variables_of(variables)
+    return variables
 
 
 def _nvrtc_of_wheels() -> Path | None:

@@ -120,17 +120,6 @@ TEST_CASE("a stderr that is closed or the null device is heard by nobody") {
   }));
 }
 
-TEST_CASE("no file that is opened later takes the number of a stream that is closed") {
-  CHECK(holds([] {
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-      ::close(stream);
-    cubinet::cli::occupy_closed_streams();
-    const bool apart = ::open("/dev/zero", O_RDONLY) > STDERR_FILENO;
-    // Lost data causes an error.
-    return apart && ::write(STDOUT_FILENO, "x", 1) < 0 && ::write(STDERR_FILENO, "x", 1) == 1;
-  }));
-}
-
 TEST_CASE("messages are lines of JSON if an option or a variable says so") {
   const Sandbox sandbox;
   const auto fields = [](const ToolResult& result) { return nlohmann::json::parse(result.err); };

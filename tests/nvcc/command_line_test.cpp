@@ -2,10 +2,12 @@
 #include "command_line.hpp"
 
 #include "support/ok.hpp"
+#include "support/temp_dir.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 namespace cubinet::nvcc {
@@ -49,8 +51,15 @@ TEST_CASE("The line of DeepJIT makes a cubin") {
   CHECK(line.kind == ImageKind::cubin);
   CHECK(line.include_directories == std::vector<std::string>{"/a", "/b"});
   CHECK(line.flags == std::vector<std::string>{"--ptxas-options=--register-usage-level=10", "--std=c++20",
+                                               "-D__CUDACC_RELAXED_CONSTEXPR__",
+                                               "-D__CUDACC_EXTENDED_LAMBDA__",
                                                "--diag-suppress=39,161,174,177,186,940",
                                                "--device-as-default-execution-space", "--device-int128"});
+}
+
+TEST_CASE("Two options that define the same macro define it once") {
+  const CompileLine line = ok(parse("-cubin -arch=sm_90 x.cu --extended-lambda --expt-extended-lambda"));
+  CHECK(std::count(line.flags.begin(), line.flags.end(), "-D__CUDACC_EXTENDED_LAMBDA__") == 1);
 }
 
 TEST_CASE("The line of the nvcc back end of CuPy has an output by default") {
@@ -61,6 +70,17 @@ TEST_CASE("The line of the nvcc back end of CuPy has an output by default") {
   CHECK(has(line.flags, "-DM=1"));
   CHECK(ok(parse("-ptx -arch=compute_90a /t/x.cu")).output == "x.ptx");
   CHECK(ok(parse("-ptx -arch=compute_90a /t/x.cu")).kind == ImageKind::ptx);
+}
+
+TEST_CASE("A folder that is also a system folder is searched with these alone") {
+  const test::TempDir folder;
+  std::filesystem::create_directories(folder / "a");
+  std::filesystem::create_directories(folder / "b");
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const CompileLine line = ok(
+      parse("-cubin -arch=sm_90 x.cu -I" + a + "/. -I" + b + " -I /none -isystem " + a + " -isystem /none"));
+  CHECK(line.include_directories == std::vector<std::string>{b, "/none", a, "/none"});
 }
 
 TEST_CASE("The line of a PyTorch extension is for nvcc") {
@@ -74,6 +94,33 @@ TEST_CASE("The line of a PyTorch extension is for nvcc") {
       reason("--generate-dependencies-with-compile --dependency-output x.d -c x.cu").find("further files") !=
       std::string::npos);
   CHECK(reason("-arch=sm_90 -c x.cu -o x.o") == "the option '-c': it makes host code");
+}
+
+TEST_CASE("Lines of build logs are read as they are") {
+  // DeepGEMM 0.1.5
+  const CompileLine gemm =
+      ok(parse("/c/tmp/1-a/kernel.cu -cubin -o /c/tmp/1-a/kernel.cubin -std=c++20 "
+               "--diag-suppress=39,161,174,177,186,940 --ptxas-options=--register-usage-level=10 "
+               "--ptxas-options=--verbose,--warn-on-local-memory-usage -I/site/deep_gemm/include "
+               "--gpu-architecture=sm_90a "
+               "--compiler-options=-fPIC,-O3,-fconcepts,-Wno-deprecated-declarations,-Wno-abi -O3 "
+               "--expt-relaxed-constexpr --expt-extended-lambda"));
+  CHECK(gemm.target == ok(SmTarget::parse("sm_90a")));
+  CHECK(has(gemm.flags, "--ptxas-options=--verbose,--warn-on-local-memory-usage"));
+  // CuPy 14.2, which compiles an empty source to learn the version
+  const CompileLine version =
+      ok(parse("-gencode=arch=compute_90,code=sm_90 --ptx -o preprocess.ptx /tmp/t/preprocess.cu"));
+  CHECK(version.kind == ImageKind::ptx);
+  CHECK(version.output == "preprocess.ptx");
+  // PyTorch 2.11
+  CHECK(reason("-MD -MF m.cuda.o.d -DTORCH_EXTENSION_NAME=x -DTORCH_API_INCLUDE_EXTENSION_H "
+               "-isystem /site/torch/include -isystem /usr/local/cuda/include -D__CUDA_NO_HALF_OPERATORS__ "
+               "--expt-relaxed-constexpr -gencode=arch=compute_90,code=sm_90 --compiler-options -fPIC -O3 "
+               "-std=c++17 -c /t/m.cu -o m.cuda.o") == "the option '-MD': it writes further files");
+  // CMake 3.25 with CUDA_PTX_COMPILATION
+  CHECK(reason("-forward-unknown-to-host-compiler --generate-code=arch=compute_90,code=[compute_90,sm_90] "
+               "-MD -MT k.ptx -MF k.ptx.d -x cu -ptx /t/k.cu -o k.ptx") ==
+        "'--generate-code' states several architectures");
 }
 
 TEST_CASE("A line that makes something else is for nvcc") {

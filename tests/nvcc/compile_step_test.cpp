@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <sys/stat.h>
 
 namespace cubinet::nvcc {
 namespace {
@@ -59,6 +60,18 @@ TEST_CASE("The same source in another folder is found in the home") {
   const CompileStep second = ok(setting.run(setting.line("b/kernel.cu")));
   CHECK(second.source == "registry");
   CHECK(*second.image == *first.image);
+}
+
+TEST_CASE("A damaged build of the home is made again") {
+  const Setting setting;
+  const CompileStep first = ok(setting.run(setting.line()));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(setting / "home/cubins")) {
+    if (entry.is_regular_file()) write_file(entry.path(), "damaged");
+  }
+  const CompileStep second = ok(setting.run(setting.line()));
+  CHECK(second.source == "compiled");
+  CHECK(*second.image == *first.image);
+  CHECK(ok(setting.run(setting.line())).source == "registry");
 }
 
 TEST_CASE("Another header, flag, target or product is another build") {
@@ -134,6 +147,37 @@ TEST_CASE("A source that does not exist is an error") {
   const auto step = setting.run(setting.line("none.cu"));
   REQUIRE_FALSE(step.has_value());
   CHECK(step.error().message.find("none.cu") != std::string::npos);
+}
+
+TEST_CASE("A source that is no regular file, or larger than the limit, is for nvcc") {
+  const Setting setting;
+  REQUIRE(::mkfifo((setting / "pipe.cu").c_str(), 0600) == 0);
+  CHECK(ok(setting.run(setting.line("pipe.cu"))).refused.has_value());
+  write_file(setting / "large.cu", "//");
+  std::filesystem::resize_file(setting / "large.cu", std::uintmax_t{17} << 20);
+  const CompileStep step = ok(setting.run(setting.line("large.cu")));
+  REQUIRE(step.refused.has_value());
+  CHECK(step.refused->message.find("large.cu") != std::string::npos);
+  CHECK_FALSE(step.fingerprint.has_value());
+}
+
+TEST_CASE("A source without a kernel is compiled each time") {
+  const Setting setting;
+  for (const char* text : {"", "__device__ int unused() { return 1; }\n"}) {
+    CAPTURE(text);
+    write_file(setting / "a/kernel.cu", text);
+    for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx, ImageKind::ptx}) {
+      CompileLine line = setting.line();
+      line.kind = kind;
+      const CompileStep step = ok(setting.run(line));
+      REQUIRE(step.image != nullptr);
+      CHECK(step.source == "compiled");
+      if (kind == ImageKind::ptx)
+        CHECK(as_text(*step.image).find("Cuda compilation tools") != std::string::npos);
+    }
+  }
+  write_file(setting / "a/kernel.cu", "wrong\n");
+  CHECK(ok(setting.run(setting.line())).refused.has_value());
 }
 
 TEST_CASE("Bundles and caches come from the environment, separated by blanks") {

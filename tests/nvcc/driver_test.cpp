@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <regex>
 #include <thread>
@@ -74,6 +75,7 @@ TEST_CASE("A hit prints what the compilation printed") {
   line.emplace_back("--ptxas-options=--verbose");
   const ToolResult first = sandbox.run(line);
   CHECK(first.err.find("registers") != std::string::npos);
+  CHECK(first.err.find("\n    0 bytes stack frame, ") != std::string::npos);
   CHECK(sandbox.run(line, {{"CUBINET_COMPILE", "never"}}).err == first.err);
 }
 
@@ -166,10 +168,27 @@ TEST_CASE("The version has the form of nvcc and states NVRTC and the preamble") 
   const NvccSandbox sandbox;
   const ToolResult version = sandbox.run({"--version"});
   CHECK(version.status == 0);
-  CHECK(std::regex_search(version.out, std::regex(R"(Cuda compilation tools, release \d+\.\d+, V\d+\.\d+)")));
+  CHECK(std::regex_search(version.out,
+                          std::regex(R"(Cuda compilation tools, release \d+\.\d+, V\d+\.\d+\.\d+\n)")));
   CHECK(std::regex_search(
-      version.out, std::regex(R"(Build NVRTC \d+\.\d+, build [0-9a-f]+\+[0-9a-f]+; preamble [0-9a-f]{16})")));
+      version.out, std::regex(R"(NVRTC \d+\.\d+, build [0-9a-f]+\+[0-9a-f]+; preamble [0-9a-f]{16}\n)")));
+  CHECK(std::regex_search(version.out, std::regex(R"(Build cuda_\d+\.\d+\.r\d+\.\d+/\S+\n$)")));
+  // Some callers take what is behind the last V.
+  CHECK(std::isdigit(static_cast<unsigned char>(version.out.at(version.out.rfind('V') + 1))) != 0);
   CHECK(version.out.find("NVIDIA (R)") == std::string::npos);
+}
+
+TEST_CASE("A file of PTX has no zero at its end") {
+  const NvccSandbox sandbox;
+  const std::vector<std::string> line = {"kernel.cu", "-ptx", "-arch=sm_90a", "-o", "out.ptx"};
+  for (const char* compile : {"on_miss", "never"}) {
+    CAPTURE(compile);
+    CHECK(sandbox.run(line, {{"CUBINET_COMPILE", compile}}).status == 0);
+    const std::string ptx = sandbox->read("out.ptx");
+    REQUIRE_FALSE(ptx.empty());
+    CHECK(ptx.back() == '\n');
+    std::filesystem::remove(sandbox / "out.ptx");
+  }
 }
 
 TEST_CASE("A home that cannot be used is one warning, and the output is written") {

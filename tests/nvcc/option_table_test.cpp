@@ -47,7 +47,7 @@ TEST_CASE("No name stands twice in the table, and each option for nvcc has a rea
     CAPTURE(std::string(option.long_name));
     CHECK(long_names.insert(option.long_name).second);
     CHECK(short_names.insert(option.short_name).second);
-    CHECK((option.role == OptionRole::pass) == !option.reason.empty());
+    CHECK((option.role == OptionRole::pass || option.role == OptionRole::macro) == !option.detail.empty());
   }
 }
 

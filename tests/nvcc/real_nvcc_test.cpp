@@ -7,6 +7,8 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace cubinet::nvcc {
 namespace {
@@ -85,6 +87,23 @@ TEST_CASE("A signal that ends nvcc becomes a status") {
   const std::string nvcc = script(folder, "nvcc", "kill -9 $$");
   CHECK(ok(run_real_nvcc(nvcc, {}, EnvironmentVariables())) == 137);
   CHECK_FALSE(run_real_nvcc((folder / "none").string(), {}, EnvironmentVariables()).has_value());
+}
+
+TEST_CASE("nvcc takes the place of this process") {
+  const TempDir folder;
+  const std::string nvcc = script(folder, "nvcc", "[ \"$#$1$CUBINET_NVCC_INSIDE\" = 1-c1 ] && kill -9 $$");
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const Error failed = become_real_nvcc(nvcc, {"-c"}, EnvironmentVariables());
+    ::_exit(1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  // The signal ends the process itself.
+  CHECK(WIFSIGNALED(status));
+  const Error failed = become_real_nvcc((folder / "none").string(), {}, EnvironmentVariables());
+  CHECK(failed.message.find("cannot run") != std::string::npos);
 }
 
 }  // namespace

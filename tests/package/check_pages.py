@@ -12,7 +12,6 @@ import sys
 
 source, prefix = (pathlib.Path(each) for each in sys.argv[1:3])
 documentation, manual = (prefix / each for each in sys.argv[3:5])
-tool = prefix / "bin" / "cubinet"
 errors = []
 
 
@@ -41,16 +40,19 @@ for page in [each for each in files if each.suffix == ".md"]:
             errors.append(f"{installed}: the link to {link} leads nowhere")
 
 share = prefix / "share"
-for shell, folder, name in (("bash", "bash-completion/completions", "cubinet"),
-                            ("fish", "fish/vendor_completions.d", "cubinet.fish"),
-                            ("zsh", "zsh/site-functions", "_cubinet")):
-    same(share / folder / name, run(tool, "completion", shell).stdout.encode(), f"`cubinet completion {shell}`")
-page = manual / "man1" / "cubinet.1"
-same(page, run(tool, "manual").stdout.encode(), "`cubinet manual`")
-if shutil.which("man"):
-    shown = run("man", "--warnings", "-l", page)
-    if shown.stderr or "cubinet bundle create" not in shown.stdout:
-        errors.append(f"{page}: man says {shown.stderr!r}, or does not show it")
+for tool, completion, manual_verb, part in (("cubinet", "completion", "manual", "cubinet bundle create"),
+                                            ("cubinet-nvcc", "--cubinet-completion", "--cubinet-manual", "--gpu-architecture")):
+    for shell, folder, name in (("bash", "bash-completion/completions", tool),
+                                ("fish", "fish/vendor_completions.d", f"{tool}.fish"),
+                                ("zsh", "zsh/site-functions", f"_{tool}")):
+        script = run(prefix / "bin" / tool, completion, shell).stdout
+        same(share / folder / name, script.encode(), f"`{tool} {completion} {shell}`")
+    page = manual / "man1" / f"{tool}.1"
+    same(page, run(prefix / "bin" / tool, manual_verb).stdout.encode(), f"`{tool} {manual_verb}`")
+    if shutil.which("man"):
+        shown = run("man", "--warnings", "-l", page)
+        if shown.stderr or part not in shown.stdout:
+            errors.append(f"{page}: man says {shown.stderr!r}, or does not show it")
 
 print("\n".join(errors) if errors else f"{len(files)} pages and examples, completions and manual are installed")
 sys.exit(bool(errors))

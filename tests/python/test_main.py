@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,14 @@ def test_an_installed_package_has_the_console_script():
         assert "cubinet" in subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout
     else:
         pytest.skip("the package is not installed")
+
+
+def test_an_installed_package_has_both_console_scripts():
+    if not Path(cubinet.__file__).is_relative_to(sys.prefix):
+        pytest.skip("the package is not installed")
+    script = Path(sys.executable).parent / "cubinet-nvcc"
+    ran = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert re.search(r"Cuda compilation tools, release \d+\.\d+, V", ran.stdout)
 
 
 def test_the_command_runs_without_a_standard_output(run_python):

@@ -958,6 +958,16 @@ CUBINET_EXPORT cubinet_status cubinet_command(const cubinet_string* words, size_
                                               const char* const* variables, int32_t* exit_status,
                                               cubinet_text** output, cubinet_error** error);
 
+/* Runs one command line of `cubinet-nvcc` (docs/nvcc.md) in this process, for launchers of it.
+ * `words` and `variables` are as for cubinet_command. `own` is the path of the launcher, which is
+ * not taken for NVIDIA's nvcc. Writes to stdout and stderr. Stores the exit status.
+ *
+ * Returns CUBINET_OK whatever the exit status. A line that is for NVIDIA's nvcc usually replaces
+ * the process by that nvcc, so that the call does not return. */
+CUBINET_EXPORT cubinet_status cubinet_nvcc(const cubinet_string* words, size_t count,
+                                           const char* const* variables, cubinet_string own,
+                                           int32_t* exit_status, cubinet_error** error);
+
 #ifdef __cplusplus
 }
 #endif

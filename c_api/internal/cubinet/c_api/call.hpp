@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cubinet::c_api {
 
@@ -33,6 +34,9 @@ cubinet_status run_call(cubinet_error** error, const Call& call) noexcept {
 Result<void> check_pointer(const void* pointer, std::string_view name);
 // Returns a copy of a string argument. Returns invalid_argument for a length without bytes.
 Result<std::string> text_of(cubinet_string text, std::string_view name);
+// Returns copies of the words of a command line. Returns invalid_argument for a count that no
+// command line has, before the list is read.
+Result<std::vector<std::string>> words_of(const cubinet_string* words, std::size_t count);
 
 inline cubinet_string to_c(std::string_view text) {
   return {text.data(), text.size()};

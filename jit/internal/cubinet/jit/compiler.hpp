@@ -57,6 +57,8 @@ struct CompileRequest {
   ImageKind kind = ImageKind::cubin;
   // If true, `spec` is a result of the template's resolve() and is not checked again.
   bool resolved = false;
+  // If true, output without a kernel is no error. It cannot be kept in a store.
+  bool may_lack_kernels = false;
 };
 
 class PreparedRequest;  // jit/prepared_request.hpp: a request whose fingerprint is computed often
