@@ -23,7 +23,7 @@ bool is_licence(const std::string& name) {
                      [&](std::string_view begin) { return lower.starts_with(begin); });
 }
 
-// Adds the licences of a folder. `depth` is the number of levels of folders below it to search, too.
+// Adds the licences of a folder, and of folders below it down to `depth` levels.
 Result<void> add_licences(FileSystem& files, const fs::path& folder, const fs::path& root, int depth,
                           std::map<std::string, Bytes>& texts) {
   CUBINET_TRY_ASSIGN(const Listing listing, files.list(folder));

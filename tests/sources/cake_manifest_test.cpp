@@ -83,7 +83,7 @@ TEST_CASE("What is wrong with a manifest of FlashInfer is named") {
   CHECK(refusal_after("\"modules\"", "\"moduls\"") == "m: it has no kernels");
 }
 
-TEST_CASE("A module's file that is not listed is refused") {
+TEST_CASE("A file of a module that is not listed is refused") {
   CatalogFolder folder;
   const std::string listed = R"({"path": "csrc/binding.cu", "sha256": ")" +
                              sha256(as_bytes(folder.files.at("csrc/binding.cu"))).to_hex() +

@@ -13,8 +13,8 @@
 namespace cubinet::test {
 
 // A folder like an unpacked wheel of FlashInfer: one catalog with two kernels, a header that both
-// include, a file of the host, and a licence in the wheel's dist-info. Members may be changed before
-// write().
+// include, a file of the host, and a licence in the wheel's dist-info. Members may be changed
+// before write().
 class CatalogFolder {
  public:
   CatalogFolder();

@@ -41,7 +41,7 @@ TEST_CASE("Texts may be missing and must be strings") {
         "o: 'm' has an item that is no string");
 }
 
-TEST_CASE("A listed file has a path and a SHA-256") {
+TEST_CASE("A listed file has a path and a digest") {
   const JsonValue value = ok(parse_json(R"({"path": "a", "sha256": "12"})"));
   JsonObject object = ok(JsonObject::open(value, "o"));
   CHECK(read_listed_file(object).error().message == "o: 'sha256' is no SHA-256");
