@@ -46,7 +46,8 @@ bool has_file(FileSystem& files, const fs::path& wheel, const fs::path& file) {
   const auto record = files.read(wheel / "RECORD", kMaximumListedBytes);
   if (!record) return false;
   const std::string line = file.lexically_relative(wheel.parent_path()).generic_string() + ",";
-  return ("\n" + std::string(as_text(*record))).find("\n" + line) != std::string::npos;
+  const std::string_view list = as_text(*record);
+  return list.starts_with(line) || list.find("\n" + line) != std::string_view::npos;
 }
 
 // Returns "NAME VERSION" of a wheel's folder "name-version.dist-info".

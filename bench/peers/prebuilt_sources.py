@@ -37,7 +37,7 @@ def prebuild(tool, work, label, folder, *more):
     median = {"kernels": imported["kernels"], "built": built["kernels"], "core-seconds": building.core_seconds,
               "seconds": building.seconds, "import seconds": importing.seconds,
               "bytes": pathlib.Path(built["bundle"]).stat().st_size,
-              "bytes of images": sum(result["size"] for result in built["results"]),
+              "bytes of images": sum(result["bytes"] for result in built["results"]),
               "longest compilation": max(result["seconds"] for result in built["results"])}
     print("    ", label, median, flush=True)
     return {"name": label, "unit": "", "median": median}, imported, built
