@@ -18,6 +18,8 @@ TEST_CASE("an imported catalog has kernels that every verb knows by name") {
   CHECK(contains(sandbox.run({"import-sources"}).out, "doubles_one  sm_90a  block 64x2x1  shared 1024\n"));
   CHECK(contains(sandbox.run({"templates"}).out, "doubles_two"));
   CHECK(contains(sandbox.run({"templates", "doubles_one"}).out, "64 x 2"));
+  CHECK(contains(sandbox.run({"explain", "doubles_one", "--device", "9.0"}).out,
+                 "cubinet compile doubles_one --flag=-DFACTOR=2 "));
   const ToolResult compiled = sandbox.run({"compile", "doubles_one", "--target", "sm_90a"});
   CAPTURE(compiled.err);
   CHECK(compiled.status == 0);
