@@ -155,13 +155,20 @@ Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve_without_stores(
     known_.add(spec, known);
     return known;
   }
-  if (spec.maker == KernelMaker::kernel_template) {
+  const bool is_source = spec.maker == KernelMaker::source;
+  if (is_source || spec.maker == KernelMaker::kernel_template) {
     if (auto kernel_template = templates_.find(spec.name)) {
       KernelSpec wanted = spec;
+      // Templates of a catalog have no parameters and make kernels of sources.
+      if (is_source) wanted.parameters.clear();
       wanted.options = with_defaults(std::move(wanted.options), options_.flags);
-      CUBINET_TRY_ASSIGN(KernelSpec resolved, (*kernel_template)->resolve(wanted));
+      auto resolved = (*kernel_template)->resolve(wanted);
+      if (!is_source && !resolved) return std::move(resolved).error();
+      // The source may be the caller's own, of the same name.
+      if (is_source && (!resolved || identify(*resolved) != asked))
+        return std::shared_ptr<const CachedKernel>();
       auto kernel = intern(asked, std::make_shared<const CachedKernel>(owner_, *std::move(kernel_template),
-                                                                       std::move(resolved), options_));
+                                                                       *std::move(resolved), options_));
       known_.add(spec, kernel);
       return kernel;
     }
@@ -205,6 +212,13 @@ Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve_without_stores(
 }
 
 Result<std::shared_ptr<const CachedKernel>> KernelCache::resolve(std::string_view key_or_name) {
+  // A template without parameters has one kernel, which need not be built yet.
+  if (const auto kernel_template = templates_.find(key_or_name);
+      kernel_template && (*kernel_template)->parameters().empty()) {
+    KernelSpec spec;
+    spec.name = key_or_name;
+    return resolve(spec);
+  }
   CUBINET_TRY_ASSIGN(const KernelSpec held, kernel_by_name(library_, key_or_name));
   return resolve(held);
 }
@@ -217,7 +231,8 @@ std::shared_ptr<const CachedKernel> KernelCache::resolve_held(const KernelId& id
     if (spec->maker == KernelMaker::kernel_template && templates_.find(spec->name)) {
       if (auto resolved = resolve(*spec)) known = *std::move(resolved);
     } else {
-      known = intern(id, std::make_shared<const CachedKernel>(owner_, *spec));
+      if (auto resolved = resolve_without_stores(*spec)) known = *std::move(resolved);
+      if (known == nullptr) known = intern(id, std::make_shared<const CachedKernel>(owner_, *spec));
     }
   }
   return known != nullptr && known->id() == id ? known : nullptr;

@@ -15,7 +15,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "attention_speculative",
-         "import", "deep_gemm"]
+         "import", "deep_gemm", "sources"]
 RESULTS_PAGE = "bench/results/README.md"
 RESULTS_INTRODUCTION = """# Results of the last benchmark run
 
@@ -231,10 +231,26 @@ def deep_gemm_figures():
     return lines
 
 
-TABLES = {"busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative,
+def sources_table(document):
+    lines = ["| sources | kernels | built | core-seconds | s | bundle, MB | images, MB | import, s |", "|---|---|---|---|---|---|---|---|"]
+    for row in document["rows"]:
+        seen = row["median"]
+        lines.append(f"| {row['name']} | {seen['kernels']} | {seen['built']} | {seen['core-seconds']:.0f} | {seen['seconds']:.0f} |"
+                     f" {seen['bytes'] / 1e6:.2f} | {seen['bytes of images'] / 1e6:.2f} | {seen['import seconds']:.2f} |")
+    return lines
+
+
+def sources_figures():
+    document = results("sources")
+    machine = document["machine"]
+    return paragraph(f"{machine['cores']} cores of {machine['cpu']}, no GPU, commit {document['commit']}; each catalog's"
+                     " kernels for their own targets, profile `plain`:") + ["", *sources_table(document)]
+
+
+TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative,
           "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures, "deep_gemm": deep_gemm_figures}
+           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "sources": sources_figures}
 
 
 def with_figures(text):

@@ -112,7 +112,8 @@ ProtectedFiles Context::protected_files(std::vector<std::string> inputs, const P
 }
 
 Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& template_files) const {
-  return load_catalog(*files_, template_files);
+  const SessionOptions options = session_options();
+  return load_catalog(*files_, template_files, options.home, options.log);
 }
 
 Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access) const {

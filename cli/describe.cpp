@@ -58,7 +58,8 @@ std::string describe_origin(const CubinRecord& record) {
 std::string compile_command(const KernelSpec& spec, SmTarget target) {
   std::string command = "cubinet compile " + spec.name;
   for (const auto& [name, value] : spec.parameters)
-    command += " -p " + shell_quoted(name + "=" + to_string(value));
+    if (spec.maker == KernelMaker::kernel_template)
+      command += " -p " + shell_quoted(name + "=" + to_string(value));
   for (const std::string& flag : compiler_flags(spec.options))
     command += " --flag=" + shell_quoted(flag);
   return command + " --target " + target.to_string();

@@ -99,6 +99,7 @@ constexpr Term kTerms[] = {
     {"SourceProgram::preludes", "--prelude"},
     {"Store::list()", "`cubinet registry list`"},
     {"import_artifacts()", "`cubinet import-artifacts`"},
+    {"import_sources()", "`cubinet import-sources`"},
     {"materialize_cache()", "`cubinet materialize`"},
     {"pin_channel()", "`cubinet channel pin`"},
     {"report_cubin()", "`cubinet inspect`"},

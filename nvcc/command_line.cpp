@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
-#include "option_table.hpp"
-
-#include <cubinet/base/text.hpp>
-#include <cubinet/spec/compiler_options.hpp>
-
 #include <algorithm>
-#include <array>
-#include <filesystem>
-#include <optional>
 #include <sstream>
-#include <system_error>
 
 namespace cubinet::nvcc {
 namespace {
@@ -20,242 +11,24 @@ Error for_nvcc(std::string reason) {
   return Error{ErrorCode::unsupported, std::move(reason)};
 }
 
-// Flags of every compilation. nvcc compiles functions without annotation for the host, and calls
-// them from device code if they are constexpr. It has __int128.
-constexpr std::array<const char*, 2> kUsualFlags = {"--device-as-default-execution-space", "--device-int128"};
-
-// Calls `use` with each part of a list. Empty parts are included.
-template <class Use>
-Result<void> for_each_part(std::string_view list, char separator, const Use& use) {
-  for (;;) {
-    const std::size_t end = list.find(separator);
-    CUBINET_TRY(use(list.substr(0, end)));
-    if (end == std::string_view::npos) return {};
-    list.remove_prefix(end + 1);
+// Adds the folders that the host's preprocessor searches, and so does nvcc. An empty entry is the
+// working folder.
+Result<void> add_folders_of(const EnvironmentVariables& environment, std::vector<std::string>& folders) {
+  for (const std::string_view variable : {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"}) {
+    if (environment.find(variable))
+      return for_nvcc("the environment sets " + std::string(variable) + ", and so a file is written");
   }
+  for (const std::string_view variable : {"CPATH", "CPLUS_INCLUDE_PATH"}) {
+    const auto list = environment.find(variable);
+    if (!list) continue;
+    for (std::size_t begin = 0; begin <= list->size();) {
+      const std::size_t end = std::min(list->find(':', begin), list->size());
+      folders.push_back(end == begin ? "." : list->substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return {};
 }
-
-Result<void> check_host_option(std::string_view option) {
-  constexpr std::array<std::string_view, 6> kHarmless = {"-f", "-O", "-W", "-w", "-pipe", "-pedantic"};
-  const bool harmless = option != "-fopenmp" && !option.starts_with("-fpreprocessed") &&
-                        !option.starts_with("-Wp,") &&
-                        std::any_of(kHarmless.begin(), kHarmless.end(),
-                                    [&](std::string_view prefix) { return option.starts_with(prefix); });
-  if (harmless) return {};
-  return for_nvcc("the host compiler's option '" + printable(option) + "' may concern the preprocessor");
-}
-
-// Checks a value that nvcc would split or unquote.
-Result<void> check_plain(std::string_view name, std::string_view value) {
-  if (value.empty()) return for_nvcc("the value of '" + printable(name) + "' is empty");
-  if (value.find_first_of(",\"'\\\n") == std::string_view::npos) return {};
-  return for_nvcc("the value of '" + printable(name) + "' has a comma, a quote or a backslash");
-}
-
-// The architecture options of a line, "sm_90a" or "compute_90a". Empty: not stated.
-struct Architectures {
-  std::string virtual_one;
-  std::string real_one;
-};
-
-Result<SmTarget> target_named(std::string_view name) {
-  const std::size_t prefix = name.starts_with("sm_") ? 3 : name.starts_with("compute_") ? 8 : 0;
-  if (prefix != 0) {
-    if (auto target = SmTarget::parse("sm_" + std::string(name.substr(prefix)))) return target;
-  }
-  return for_nvcc("'" + printable(name) + "' is not one architecture");
-}
-
-class LineReader {
- public:
-  explicit LineReader(const std::vector<std::string>& arguments) : arguments_(arguments) {}
-
-  Result<CompileLine> read(const EnvironmentVariables& environment) {
-    for (next_ = 0; next_ < arguments_.size();) {
-      const std::string& argument = arguments_[next_++];
-      if (argument.empty() || argument == "-" || argument.front() == '@')
-        return for_nvcc("the argument '" + printable(argument) + "' is neither an option nor a file");
-      if (argument.front() == '-') {
-        CUBINET_TRY(read_option(argument));
-      } else if (line_.source.empty()) {
-        line_.source = argument;
-      } else {
-        return for_nvcc("it has several inputs");
-      }
-    }
-    CUBINET_TRY(check_product());
-    CUBINET_TRY(choose_target());
-    line_.flags.insert(line_.flags.end(), kUsualFlags.begin(), kUsualFlags.end());
-    if (auto known = parse_compiler_flags(line_.flags); !known) return for_nvcc(known.error().message);
-    add_system_folders();
-    CUBINET_TRY(add_folders_of(environment));
-    return line_;
-  }
-
- private:
-  Result<void> read_option(const std::string& argument) {
-    const WrittenOption written = find_option(argument);
-    const std::string name = argument.substr(0, argument.find('='));
-    if (written.option == nullptr) return for_nvcc("the option '" + printable(name) + "' is not known");
-    const NvccOption& option = *written.option;
-    if (option.role == OptionRole::pass)
-      return for_nvcc("the option '" + printable(name) + "': " + std::string(option.detail));
-    std::string value(written.value);
-    if (option.value == OptionValue::none) {
-      if (written.has_value) return for_nvcc("the option '" + printable(name) + "' has a value");
-    } else if (!written.has_value) {
-      if (next_ == arguments_.size()) return for_nvcc("the value of '" + printable(name) + "' is missing");
-      value = arguments_[next_++];
-    }
-    return apply(option, name, value);
-  }
-
-  Result<void> apply(const NvccOption& option, const std::string& name, const std::string& value) {
-    const std::string long_option = "--" + std::string(option.long_name);
-    switch (option.role) {
-      case OptionRole::nvrtc:
-        line_.flags.push_back(option.value == OptionValue::none ? long_option : long_option + "=" + value);
-        return {};
-      case OptionRole::ptxas_verbose:
-        line_.flags.emplace_back("--ptxas-options=--verbose");
-        return {};
-      case OptionRole::host_options:
-        return for_each_part(value, ',', check_host_option);
-      case OptionRole::macro:
-        add_macro("-D" + std::string(option.detail));
-        return {};
-      case OptionRole::define:
-      case OptionRole::undefine:
-        CUBINET_TRY(check_plain(name, value));
-        line_.flags.push_back((option.role == OptionRole::define ? "-D" : "-U") + value);
-        return {};
-      case OptionRole::include_folder:
-      case OptionRole::system_folder:
-        CUBINET_TRY(check_plain(name, value));
-        (option.role == OptionRole::include_folder ? line_.include_directories : system_folders_)
-            .push_back(value);
-        return {};
-      case OptionRole::output:
-        return set_once(line_.output, name, value);
-      case OptionRole::cubin:
-      case OptionRole::ptx:
-        return set_product(option.role == OptionRole::ptx ? ImageKind::ptx : ImageKind::cubin);
-      case OptionRole::architecture:
-        return set_once(plain_.virtual_one, name, value);
-      case OptionRole::code:
-        return set_once(plain_.real_one, name, value);
-      case OptionRole::generate_code:
-        return read_generate_code(name, value);
-      case OptionRole::machine:
-        if (value == "64") return {};
-        return for_nvcc("the machine has " + printable(value) + " bits");
-      case OptionRole::relocatable:
-        if (value == "false") return {};
-        return for_nvcc("the option '" + printable(name) + "': the code is to be linked");
-      case OptionRole::no_effect:
-      case OptionRole::pass:
-        return {};
-    }
-    return {};
-  }
-
-  // NVRTC warns if a macro is defined twice.
-  void add_macro(std::string flag) {
-    if (std::find(line_.flags.begin(), line_.flags.end(), flag) == line_.flags.end())
-      line_.flags.push_back(std::move(flag));
-  }
-
-  static Result<void> set_once(std::string& place, const std::string& name, const std::string& value) {
-    if (value.empty()) return for_nvcc("the value of '" + printable(name) + "' is empty");
-    if (!place.empty() && place != value)
-      return for_nvcc("the option '" + printable(name) + "' has two values");
-    place = value;
-    return {};
-  }
-
-  Result<void> set_product(ImageKind kind) {
-    if (product_ && *product_ != kind) return for_nvcc("it makes a cubin and PTX");
-    product_ = line_.kind = kind;
-    return {};
-  }
-
-  Result<void> read_generate_code(const std::string& name, const std::string& value) {
-    Architectures stated;
-    CUBINET_TRY(for_each_part(value, ',', [&](std::string_view part) -> Result<void> {
-      if (part.starts_with("arch=")) return set_once(stated.virtual_one, name, std::string(part.substr(5)));
-      if (part.starts_with("code=")) return set_once(stated.real_one, name, std::string(part.substr(5)));
-      return for_nvcc("'" + printable(name) + "' states several architectures");
-    }));
-    if (generated_) return for_nvcc("'" + printable(name) + "' states several architectures");
-    generated_ = stated;
-    return {};
-  }
-
-  Result<void> check_product() {
-    if (!product_) return for_nvcc("it makes neither a cubin nor PTX");
-    if (line_.source.empty()) return for_nvcc("it has no input");
-    const std::filesystem::path source = line_.source;
-    if (source.extension() != ".cu") return for_nvcc("the input's name does not end in '.cu'");
-    if (line_.output.empty())
-      line_.output = source.stem().string() + (line_.kind == ImageKind::ptx ? ".ptx" : ".cubin");
-    return {};
-  }
-
-  Result<void> choose_target() {
-    const bool has_plain = !plain_.virtual_one.empty() || !plain_.real_one.empty();
-    if (has_plain && generated_) return for_nvcc("it states its architecture in two ways");
-    const Architectures& stated = generated_ ? *generated_ : plain_;
-    if (stated.virtual_one.empty()) return for_nvcc("it states no architecture");
-    CUBINET_TRY_ASSIGN(line_.target, target_named(stated.virtual_one));
-    std::string_view product = stated.virtual_one;
-    if (!stated.real_one.empty()) {
-      CUBINET_TRY_ASSIGN(const SmTarget real, target_named(stated.real_one));
-      if (real != line_.target) return for_nvcc("it compiles for one architecture by way of another");
-      product = stated.real_one;
-    }
-    if (line_.kind == ImageKind::cubin && !product.starts_with("sm_"))
-      return for_nvcc("a cubin needs a real architecture");
-    return {};
-  }
-
-  // The host's preprocessor ignores -I for a folder that is also a system folder.
-  void add_system_folders() {
-    const auto is_system = [this](const std::string& folder) {
-      return std::any_of(system_folders_.begin(), system_folders_.end(), [&](const std::string& other) {
-        std::error_code unknown;
-        return std::filesystem::equivalent(folder, other, unknown);
-      });
-    };
-    std::vector<std::string>& folders = line_.include_directories;
-    folders.erase(std::remove_if(folders.begin(), folders.end(), is_system), folders.end());
-    folders.insert(folders.end(), system_folders_.begin(), system_folders_.end());
-  }
-
-  // The host's preprocessor searches these folders, and so does nvcc.
-  Result<void> add_folders_of(const EnvironmentVariables& environment) {
-    for (const std::string_view variable : {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"}) {
-      if (environment.find(variable))
-        return for_nvcc("the environment sets " + std::string(variable) + ", and so a file is written");
-    }
-    for (const std::string_view variable : {"CPATH", "CPLUS_INCLUDE_PATH"}) {
-      const auto list = environment.find(variable);
-      if (!list) continue;
-      CUBINET_TRY(for_each_part(*list, ':', [&](std::string_view folder) -> Result<void> {
-        line_.include_directories.emplace_back(folder.empty() ? "." : folder);
-        return {};
-      }));
-    }
-    return {};
-  }
-
-  const std::vector<std::string>& arguments_;
-  std::size_t next_ = 0;
-  CompileLine line_;
-  std::optional<ImageKind> product_;
-  Architectures plain_;
-  std::optional<Architectures> generated_;
-  std::vector<std::string> system_folders_;
-};
 
 Result<void> add_words(const EnvironmentVariables& environment, std::string_view variable,
                        std::vector<std::string>& arguments) {
@@ -285,7 +58,9 @@ bool requests_version(const std::vector<std::string>& arguments) {
 
 Result<CompileLine> parse_command_line(const std::vector<std::string>& arguments,
                                        const EnvironmentVariables& environment) {
-  return LineReader(arguments).read(environment);
+  CUBINET_TRY_ASSIGN(CompileLine line, parse_compile_line(arguments));
+  CUBINET_TRY(add_folders_of(environment, line.include_directories));
+  return line;
 }
 
 }  // namespace cubinet::nvcc

@@ -163,7 +163,8 @@ Html channels_of(const HomeUsage& usage, std::int64_t now) {
 
 Result<std::shared_ptr<Runtime>> runtime_over(const SessionOptions& session,
                                               std::vector<std::shared_ptr<Store>> stores) {
-  CUBINET_TRY_ASSIGN(TemplateCatalog templates, load_catalog(*posix_file_system(), session.template_files));
+  CUBINET_TRY_ASSIGN(TemplateCatalog templates,
+                     load_catalog(*posix_file_system(), session.template_files, session.home, session.log));
   return make_runtime(session, {.stores = std::move(stores)}, std::move(templates));
 }
 

@@ -57,11 +57,24 @@ Result<std::string> compiler_identity(Runtime& runtime) {
   return compiler->identity();
 }
 
+namespace {
+
+// Returns whether the template makes this kernel. A source of its name may be the caller's own; one
+// of a catalog has a template without parameters.
+bool makes(const KernelTemplate& kernel_template, const KernelSpec& spec) {
+  if (spec.maker != KernelMaker::source) return spec.maker == KernelMaker::kernel_template;
+  KernelSpec request = spec;
+  request.parameters.clear();
+  const auto resolved = kernel_template.resolve(request);
+  return resolved && identify(*resolved) == identify(spec);
+}
+
+}  // namespace
+
 Result<std::optional<BuildFingerprint>> current_fingerprint(Runtime& runtime, const CompileOptions& options,
                                                             const KernelSpec& spec, SmTarget target) {
   const auto kernel_template = runtime.templates().find(spec.name);
-  if (spec.maker != KernelMaker::kernel_template || !kernel_template)
-    return std::optional<BuildFingerprint>();
+  if (!kernel_template || !makes(**kernel_template, spec)) return std::optional<BuildFingerprint>();
   CUBINET_TRY((*kernel_template)->check_target(spec, target));
   const auto compiler = runtime.compiler();
   if (!compiler) return std::optional<BuildFingerprint>();

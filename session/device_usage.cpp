@@ -11,7 +11,8 @@ namespace cubinet {
 
 Result<DeviceUsage> DeviceUsage::of(const SessionOptions& session, std::shared_ptr<Store> store,
                                     ComputeCapability device) {
-  CUBINET_TRY_ASSIGN(TemplateCatalog templates, load_catalog(*posix_file_system(), session.template_files));
+  CUBINET_TRY_ASSIGN(TemplateCatalog templates,
+                     load_catalog(*posix_file_system(), session.template_files, session.home, session.log));
   OpenedStores opened;
   if (store != nullptr) opened.stores.push_back(std::move(store));
   CUBINET_TRY_ASSIGN(const auto runtime, make_runtime(session, std::move(opened), std::move(templates)));

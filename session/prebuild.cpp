@@ -11,6 +11,7 @@
 #include <cubinet/session/open_stores.hpp>
 #include <cubinet/session/prebuild.hpp>
 #include <cubinet/session/template_files.hpp>
+#include <cubinet/sources/source_catalogs.hpp>
 
 #include <fmt/format.h>
 
@@ -155,6 +156,12 @@ std::vector<Cubin> BuildRun::collect(PrebuildResult& result) {
   return cubins;
 }
 
+constexpr const char* kAllCatalogs = "all";
+
+std::string licences_path(const std::string& bundle) {
+  return bundle + ".licenses.txt";
+}
+
 std::filesystem::path partial_path(const std::string& bundle) {
   return bundle + ".partial";
 }
@@ -200,14 +207,56 @@ bool is_empty(const Workload& workload) {
   return workload.empty() && workload.rejected().empty();
 }
 
+// Returns the kernels of the catalogs as elements of a matrix. Returns not_found for an unknown
+// catalog.
+Result<std::vector<MatrixElement>> catalog_elements(const SessionOptions& session,
+                                                    const std::vector<std::string>& wanted) {
+  std::vector<MatrixElement> elements;
+  if (wanted.empty()) return elements;
+  CUBINET_TRY_ASSIGN(const auto catalogs, SourceCatalogs(session.home).list(session.log));
+  std::set<std::string> missing(wanted.begin(), wanted.end());
+  const bool all = missing.erase(kAllCatalogs) > 0;
+  std::vector<std::string> names;
+  for (const SourceManifest& catalog : catalogs) {
+    names.push_back(catalog.name);
+    if (missing.erase(catalog.name) == 0 && !all) continue;
+    for (const SourceKernel& kernel : catalog.kernels)
+      elements.push_back({kernel.name, {}, {ImageTarget{kernel.target}}});
+  }
+  if (missing.empty() && !elements.empty()) return elements;
+  const std::string first = missing.empty() ? kAllCatalogs : *missing.begin();
+  return Error{ErrorCode::not_found, fmt::format("the home has no catalog of sources '{}'", printable(first)),
+               names.empty() ? "import one with `import_sources()`" : "it has " + join(names)};
+}
+
+// Writes the licences of the catalogs' kernels that the bundle has.
+Result<void> write_licences(const SessionOptions& session, PrebuildResult& result) {
+  std::vector<std::string> kernels;
+  for (const PrebuildResult::Build& build : result.built) {
+    if (build.kernel.spec.parameters.empty()) kernels.push_back(build.kernel.spec.name);
+  }
+  if (result.bundle.empty() || kernels.empty()) return {};
+  const SourceCatalogs catalogs(session.home);
+  CUBINET_TRY_ASSIGN(const auto manifests, catalogs.list());
+  CUBINET_TRY_ASSIGN(const std::string text, licences_of(manifests, kernels, catalogs));
+  if (text.empty()) return {};
+  CUBINET_TRY(write_file_atomically(*posix_file_system(), licences_path(result.bundle), as_bytes(text)));
+  result.licences = licences_path(result.bundle);
+  return {};
+}
+
 Result<MatrixExpansion> read_matrix(const SessionOptions& session, const PrebuildOptions& options,
                                     const TemplateCatalog& catalog) {
-  if (!options.matrix && options.request.problems.empty() && is_empty(options.workload))
+  CUBINET_TRY_ASSIGN(std::vector<MatrixElement> elements, catalog_elements(session, options.catalogs));
+  if (!options.matrix && elements.empty() && options.request.problems.empty() && is_empty(options.workload))
     return Error{ErrorCode::invalid_argument, "neither a matrix nor problems nor a workload are given",
                  "give `PrebuildOptions::matrix`, problems with `PrebuildOptions::request`, or "
                  "`PrebuildOptions::workload`"};
-  if (!options.matrix) return MatrixExpansion();
-  CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(*options.matrix, options.matrix_name));
+  if (options.matrix) {
+    CUBINET_TRY_ASSIGN(auto more, parse_matrix(*options.matrix, options.matrix_name));
+    elements.insert(elements.end(), std::make_move_iterator(more.begin()),
+                    std::make_move_iterator(more.end()));
+  }
   return expand_matrix(elements, catalog, session.compile_options.flags);
 }
 
@@ -235,7 +284,8 @@ std::size_t PrebuildResult::compiled() const {
 Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOptions& options) {
   PrebuildResult result;
   result.shard = options.shard;
-  CUBINET_TRY_ASSIGN(TemplateCatalog catalog, load_catalog(*posix_file_system(), session.template_files));
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog,
+                     load_catalog(*posix_file_system(), session.template_files, session.home, session.log));
   CUBINET_TRY_ASSIGN(MatrixExpansion expansion, read_matrix(session, options, catalog));
   CUBINET_TRY(check_bundle_options(options.bundle));
   // Templates refuse combinations without a compiler.
@@ -268,6 +318,7 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   std::vector<Cubin> cubins = run.collect(result);
   result.seconds = watch.seconds();
   CUBINET_TRY(write_bundle(options, std::move(cubins), result));
+  CUBINET_TRY(write_licences(session, result));
   result.error = error_of(options, result);
   return result;
 }

@@ -32,6 +32,7 @@ nlohmann::json describe_builds(const std::vector<PrebuildResult::Build>& builds)
 
 std::string to_json(const PrebuildResult& result) {
   nlohmann::json document = {{"bundle", result.bundle},
+                             {"licenses", result.licences},
                              {"shard", result.shard.to_string()},
                              {"kernels", result.built.size()},
                              {"compiled", result.compiled()},

@@ -17,7 +17,8 @@ Session::Session(SessionOptions options, std::shared_ptr<Home> home, std::shared
       recorder_(std::move(recorder)) {}
 
 Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
-  CUBINET_TRY_ASSIGN(TemplateCatalog catalog, load_catalog(*posix_file_system(), options.template_files));
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog,
+                     load_catalog(*posix_file_system(), options.template_files, options.home, options.log));
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
   auto home = opened.home;
   auto recorder = std::make_shared<WorkloadRecorder>(options.log, options.record_folder);

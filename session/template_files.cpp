@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/text.hpp>
 #include <cubinet/session/template_files.hpp>
+#include <cubinet/sources/source_catalogs.hpp>
 
 #include <fmt/format.h>
 
@@ -92,7 +93,27 @@ std::vector<std::string> files_of_templates(FileSystem& files, const std::vector
   return paths;
 }
 
-Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names) {
+namespace {
+
+// Adds the kernels of the home's catalogs of sources.
+Result<void> add_catalogs(const std::string& home, const LogSink& log, TemplateCatalog& catalog) {
+  const SourceCatalogs catalogs(home);
+  CUBINET_TRY_ASSIGN(const auto manifests, catalogs.list(log));
+  for (const SourceManifest& manifest : manifests) {
+    for (auto& kernel : templates_of(manifest, catalogs)) {
+      if (const auto added = catalog.add(std::move(kernel)); !added)
+        cubinet::log(log, LogLevel::warning,
+                     fmt::format("a kernel of the catalog '{}' is left out: {}", manifest.name,
+                                 added.error().to_line()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names,
+                                     const std::string& home, const LogSink& log) {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, TemplateCatalog::builtin());
   for (const std::string& name : names) {
     CUBINET_TRY_ASSIGN(const auto found, find_templates(files, name));
@@ -101,6 +122,7 @@ Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::s
       CUBINET_TRY(catalog.add(std::move(kernel_template)));
     }
   }
+  CUBINET_TRY(add_catalogs(home, log, catalog));
   return catalog;
 }
 

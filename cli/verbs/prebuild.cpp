@@ -28,6 +28,7 @@ struct PrebuildArguments {
   std::string matrix;  // empty: only problems
   DeviceFilter problems;
   std::vector<std::string> workloads;
+  std::vector<std::string> catalogs;
   std::string output;
   BundleOptions bundle;
   std::uint64_t memory = UINT64_MAX;
@@ -40,6 +41,7 @@ struct PrebuildArguments {
 Result<PrebuildOptions> prebuild_options_of(const Context& context, const PrebuildArguments& arguments) {
   PrebuildOptions options;
   options.shard = arguments.shard;
+  options.catalogs = arguments.catalogs;
   options.bundle = arguments.bundle;
   options.skip_refused = arguments.skip_refused;
   options.jobs = context.jobs();
@@ -160,6 +162,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
       add_list(*verb, "--workload", options->workloads, "FILE",
                "What a recorded workload needs, for the devices that recorded it; several "
                "are merged");
+  add_list(*verb, "--sources", options->catalogs, "NAME|all",
+           "The kernels of an imported catalog of sources; licences are written beside the bundle");
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
   add_bundle_options(*verb, options->bundle);
   verb->add_option_function<std::string>(

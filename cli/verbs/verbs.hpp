@@ -34,6 +34,7 @@ void add_bundle_create(CLI::App& bundle, Action& chosen);
 void add_bundle_extract(CLI::App& bundle, Action& chosen);
 void add_bundle_sign(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
+void add_import_sources(CLI::App& root, Action& chosen);
 void add_inspect(CLI::App& root, Action& chosen);
 void add_manual(CLI::App& root, Action& chosen);
 void add_mirror(CLI::App& root, Action& chosen);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/runtime_fixture.hpp"
 #include "c_fixture.hpp"
+#include "sources/catalog_folder.hpp"
+
+#include <cubinet/sources/source_import.hpp>
 
 using namespace cubinet::test;
 
@@ -170,4 +173,25 @@ TEST_CASE("a kernel outlives the handle of its runtime and counts its references
   std::int32_t released = 7;
   CHECK(cubinet_kernel_forget(second.get(), 0, &released, nullptr) == CUBINET_OK);
   CHECK(released == 0);
+}
+
+TEST_CASE("a kernel of an imported catalog is resolved by its name or by a specification") {
+  const CatalogFolder folder;
+  folder.write();
+  const TempDir home;
+  const auto imported = cubinet::import_sources(*cubinet::posix_file_system(), {folder.path(), {}, {}},
+                                                cubinet::SourceCatalogs(home / "home"));
+  REQUIRE(imported.has_value());
+  const CConfig config = test_config(home, kScaleTemplate);
+  const CRuntime runtime = make_runtime(config);
+  cubinet_kernel* kernel = nullptr;
+  Failure failure;
+  const auto status =
+      cubinet_kernel_from_name(runtime.get(), cubinet_str("doubles_one"), &kernel, failure.out());
+  REQUIRE_MESSAGE(status == CUBINET_OK, failure.message());
+  const CKernel by_name(kernel);
+  CHECK(image_of(by_name, "sm_90a") == image_of(make_kernel(runtime, make_spec("doubles_one")), "sm_90a"));
+  cubinet_counters counters = CUBINET_COUNTERS_INIT;
+  REQUIRE(cubinet_runtime_counters(runtime.get(), &counters, nullptr) == CUBINET_OK);
+  CHECK(counters.compiled == 1);
 }

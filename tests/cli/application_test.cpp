@@ -34,6 +34,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"bundle", "diff"},
     {"bundle", "root"},
     {"import-artifacts"},
+    {"import-sources"},
     {"adopt"},
     {"materialize"},
     {"inspect"},

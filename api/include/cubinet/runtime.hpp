@@ -197,11 +197,13 @@ class Runtime {
   // and dynamic shared memory (LaunchConfig). Returns corruption, invalid_argument or unsupported
   // if the bytes are not a loadable CUDA image.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view name, ByteView image) = 0;
-  // Resolves a stored kernel. The argument is the key of any of its builds, else the name of one of
-  // its functions or the name under which its image was added, else the name of its template,
-  // source or publisher, for which the stores are listed. "@" and the beginning of a publisher's
-  // pin, or of the image's SHA-256, may follow a name. Returns an error (invalid_argument) that
-  // lists the kernels if several match, and not_found if none does.
+  // Resolves a kernel by name. The argument is the name of a template without parameters, such as a
+  // kernel of an imported catalog of sources, which need not be built. Otherwise it names a stored
+  // kernel: it is the key of any of its builds, else the name of one of its functions or the name
+  // under which its image was added, else the name of its template, source or publisher, for which
+  // the stores are listed. "@" and the beginning of a publisher's pin, or of the image's SHA-256,
+  // may follow a name. Returns an error (invalid_argument) that lists the kernels if several match,
+  // and not_found if none does.
   virtual Result<std::shared_ptr<const Kernel>> resolve(std::string_view key_or_name) = 0;
 
   // Returns the function to launch on a device. An empty `entry_point` means the kernel's first. A

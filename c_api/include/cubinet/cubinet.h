@@ -420,8 +420,9 @@ CUBINET_EXPORT cubinet_status cubinet_kernel_from_source(cubinet_runtime* runtim
 CUBINET_EXPORT cubinet_status cubinet_kernel_from_image(cubinet_runtime* runtime, cubinet_string name,
                                                         const void* image, size_t size,
                                                         cubinet_kernel** kernel, cubinet_error** error);
-/* Resolves a stored kernel by its key, by the name of a function or by the name of an image.
- * Returns CUBINET_INVALID_ARGUMENT, with the keys, if several match. */
+/* Resolves a stored kernel by its key, by the name of a function or by the name of an image, or a
+ * kernel of an imported catalog of sources by its name. Returns CUBINET_INVALID_ARGUMENT, with the
+ * keys, if several match. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_from_name(cubinet_runtime* runtime, cubinet_string name,
                                                        cubinet_kernel** kernel, cubinet_error** error);
 CUBINET_EXPORT cubinet_kernel* cubinet_kernel_retain(cubinet_kernel* kernel);

@@ -43,7 +43,10 @@ struct PrebuildOptions {
   // A matrix of kernels, JSON as in docs/cli.md, and its name in messages. nullopt: none.
   std::optional<std::string> matrix = {};
   std::string matrix_name = "the matrix";
-  MatrixShard shard = {};  // the part of the matrix to build
+  // Catalogs of sources in the home whose kernels are also built, each for its own target. "all":
+  // those of every catalog.
+  std::vector<std::string> catalogs = {};
+  MatrixShard shard = {};  // the part of the matrix and the catalogs to build
   // The problems whose plans' kernels are also built.
   DeviceRequest request = {};
   // The workload whose kernels and plans are also built, for the devices that recorded them.
@@ -84,6 +87,9 @@ struct PrebuildResult {
   // The bundle that was written: PrebuildOptions::output if it is complete, else that name with
   // ".partial". Empty: nothing was built.
   std::string bundle = {};
+  // The licences of the sources of catalogs that are in the bundle: its name with ".licenses.txt".
+  // Empty: it has none.
+  std::string licences = {};
   MatrixShard shard = {};
   std::vector<Build> built = {};               // in the order of the matrix
   std::vector<Failure> failed = {};            // kernels without a build

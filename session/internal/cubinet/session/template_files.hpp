@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/base/log.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
@@ -34,8 +35,11 @@ Result<std::vector<TemplateFile>> find_templates(FileSystem& files, const std::s
 // Returns all files of these templates that can be determined. Outputs must not overwrite them.
 std::vector<std::string> files_of_templates(FileSystem& files, const std::vector<std::string>& names);
 
-// Returns a catalog of the built-in templates and the templates of these files and folders.
-Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names);
+// Returns a catalog of the built-in templates, the templates of these files and folders, and the
+// kernels of the catalogs of sources that the home keeps. A kernel of a catalog whose name is taken
+// is left out, with a warning. An empty home has none.
+Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names,
+                                     const std::string& home = {}, const LogSink& log = {});
 
 // Returns invalid_argument, with the nearest names, for a parameter that the template does not
 // have.

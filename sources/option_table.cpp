@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace cubinet::nvcc {
+namespace cubinet {
 namespace {
 
 using enum OptionRole;
@@ -140,4 +140,4 @@ WrittenOption find_option(std::string_view argument) {
   return {&*joined, body.substr(1), true};
 }
 
-}  // namespace cubinet::nvcc
+}  // namespace cubinet

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace cubinet::nvcc {
+namespace cubinet {
 namespace {
 
 TEST_CASE("Two dashes precede the long name of an option, and one the short name") {
@@ -52,4 +52,4 @@ TEST_CASE("No name stands twice in the table, and each option for nvcc has a rea
 }
 
 }  // namespace
-}  // namespace cubinet::nvcc
+}  // namespace cubinet

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace cubinet::nvcc {
+namespace cubinet {
 
 // The meaning of an option of nvcc for the machine code of one source.
 enum class OptionRole {
@@ -51,4 +51,4 @@ struct WrittenOption {
 // Returns the option of an argument that begins with '-'. `option` is null if the table lacks it.
 WrittenOption find_option(std::string_view argument);
 
-}  // namespace cubinet::nvcc
+}  // namespace cubinet
