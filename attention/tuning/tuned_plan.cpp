@@ -97,6 +97,7 @@ std::string tuning_problem(const AttentionProblem& problem) {
   if (problem.sparse != SparseAttention::none)
     values.set("sparse", static_cast<int>(problem.sparse)).set("top_k", problem.top_k);
   if (problem.skips_softmax) values.set("skips_softmax", true);
+  if (problem.is_invariant()) values.set("numerics", name_of(to_string(problem.numerics)));
   if (problem.sage_block != decltype(problem.sage_block){}) {
     values.set("sage_block", std::vector<std::int64_t>(problem.sage_block.begin(), problem.sage_block.end()));
   }
@@ -111,7 +112,8 @@ std::string tuning_device(std::string_view name, const DeviceFacts& device) {
 PlanOptions options_of(const TuningTable::Row& row, const PlanRequest& request) {
   PlanOptions options = request.options;
   if (!row.kernel.name.empty()) options.kernel = row.kernel;
-  if (row.splits != 0 && row.batch == request.problem.batch && all_are_long(request.problem))
+  const bool divides = row.splits != 0 && !request.problem.is_invariant();
+  if (divides && row.batch == request.problem.batch && all_are_long(request.problem))
     options.splits = row.splits;
   return options;
 }

@@ -8,9 +8,15 @@
   "minimum_target": "sm_80",
   "parameters": [
     {"name": "tile_size_kv", "values": [16, 32, 64, 128],
-     "summary": "KV tokens that a thread block reads in one step; each group of warps takes 16 or 32 of them; 128 suits head dim 64, 32 suits 256"}
+     "summary": "KV tokens that a thread block reads in one step; each group of warps takes 16 or 32 of them; 128 suits head dim 64, 32 suits 256"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "constraints": [
+    {"require": "numerics == 'fast' || dtype_kv == dtype_q && dtype_q != 'e4m3'",
+     "message": "numerics invariant needs KV of 16 bits: the tensor cores add products of e4m3 with fewer bits"},
+    {"require": "numerics == 'fast' || tile_size_kv == 64",
+     "message": "numerics invariant needs tile_size_kv 64: the maximum of a row belongs to 64 tokens"},
     {"require": "tile_size_q * tile_size_kv <= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 4096 : 2048)",
      "message": "tile_size_q * tile_size_kv must be at most 4096 if head_dim_v is at most 128 and either tile_size_q is 64 or dtype_kv is e4m3, and at most 2048 otherwise: a thread block has at most 8 warps"},
     {"require": "tile_size_kv >= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)",
@@ -19,13 +25,16 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 256 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? tile_size_q : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "invariant": "numerics == 'invariant'"
+  }
 }
 */
 // Grid: parameters.blocks * heads_kv CTAs. A tile is tile_size_q rows of Q of one sequence and KV
@@ -41,6 +50,11 @@
 // CTA-wide barriers precede this loop, when Q is in shared memory, and follow it, when the results
 // of the groups are combined. A slice starts at a multiple of its size, so it is contained in one
 // page or starts at the beginning of a page.
+//
+// With invariant numerics a unit of work is a segment of 512 tokens, and there is one group of
+// warps. kParts warps have the same rows: they divide the logits of a slice by tokens, exchange them
+// through shared memory, each compute all weights, and divide the output by columns. Each segment is
+// stored unnormalised, and attention_combine folds the segments of a row in their order.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/store_tile.cuh>
@@ -75,6 +89,11 @@ __device__ inline WorkItem reload_item(const WorkItem& item, SharedAddress q_sha
 }
 static_assert(kRowTiles == 1 || sizeof(WorkItem) <= Shape::kItemBytes, "the item fits its memory");
 
+// Returns the index of this warp among those that have the same rows.
+__device__ inline int part_of_warp() {
+  return Shape::kParts == 1 ? 0 : static_cast<int>(threadIdx.x) / 32 / Shape::kWarpsQ;
+}
+
 // The scales of a lane's two rows, `row` and `row + 8`. They are used to apply the soft cap and to
 // convert the logits to base 2.
 struct RowScales {
@@ -105,12 +124,24 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   // the load of the next page number too, because both loads share a scoreboard.
   const float scale = softmax_scale_log2(p);
   const RowScales kept(p, scale, q_shared, first_row + lane / 4);
+  const int part = part_of_warp();
+  const SharedScores exchanged(q_shared + Shape::kQBytes + Shape::kWorkBytes + first_row * (kSlice * 4), part,
+                               lane);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
     Scores scores[kRowTiles];
     stream.wait();
-    multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
-    stream.release_k(i);
+    const SharedAddress k_slice = stream.k_slice() + part * (kPartTiles * 8 * Shape::kRowBytesK);
+    if constexpr (Shape::kParts == 1) {
+      multiply_qk(scores, q_fragments, q_warp, k_slice, lane);
+      stream.release_k(i);
+    } else {
+      PartScores own[1];
+      multiply_qk(own, q_fragments, q_warp, k_slice, lane);
+      exchanged.store(own[0]);
+      stream.release_k(i);  // its barrier separates the stores from the loads, the next wait the loads
+      exchanged.load(scores[0]);  // from the stores of the next slice
+    }
 
     const bool is_masked = !seen_by_all.holds_all<kSlice>(token);
     Weights weights[kRowTiles];
@@ -131,7 +162,7 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
     }
 
     stream.wait();
-    multiply_pv(states, weights, stream.v_slice(), lane);
+    multiply_pv(states, weights, stream.v_slice(), lane, part);
     stream.release_v(i);
   }
   stream.pass_missing_barriers();
@@ -172,9 +203,14 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   const MergeBuffer merge(q_shared + Shape::kQBytes);
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile)
-    merge.store(states[tile], group_kv, first_row + 16 * tile, threadIdx.x % 32);
+    merge.store(states[tile], group_kv, first_row + 16 * tile, threadIdx.x % 32, part_of_warp());
   __syncthreads();
-  store_work_item(p, merge, WorkDivision::rows_of(p, item), division, item, head_kv);
+  const PackedRows stored = WorkDivision::rows_of(p, item);
+  if constexpr (Shape::kInvariant) {
+    store_segment(p, merge, stored, division, item, head_kv);
+  } else {
+    store_work_item(p, merge, stored, division, item, head_kv);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)

@@ -11,7 +11,9 @@
     {"name": "dtype_kv", "values": ["bf16", "fp16"], "summary": "element type of K and V: dtype_q"},
     {"name": "dtype_o", "summary": "element type of the output"},
     {"name": "tile_size_q", "values": [64], "default": 64},
-    {"name": "tile_size_kv", "summary": "KV tokens of one step"}
+    {"name": "tile_size_kv", "summary": "KV tokens of one step"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "constraints": [
     {"require": "dtype_kv == dtype_q",
@@ -26,7 +28,10 @@
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "invariant": "numerics == 'invariant'"
+  }
 }
 */
 // Grid: parameters.blocks * heads_kv CTAs. Work division and partial results are those of
@@ -34,7 +39,8 @@
 //
 // A CTA is one warpgroup of 128 threads. It multiplies 64 rows by 64 tokens at a time; each of its
 // four warps owns 16 rows. All threads copy K and V into one ring of stages, which the warps share.
-// Copies are issued while products are in flight.
+// Copies are issued while products are in flight. With invariant numerics a unit of work is a segment
+// of 512 tokens, as in attention_decode.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/store_tile.cuh>
@@ -126,7 +132,11 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   const MergeBuffer merge(q_shared + Shape::kQBytes);
   merge.store(state, 0, first_row, threadIdx.x % 32);
   __syncthreads();
-  store_work_item(p, merge, rows, division, item, head_kv);
+  if constexpr (Shape::kInvariant) {
+    store_segment(p, merge, rows, division, item, head_kv);
+  } else {
+    store_work_item(p, merge, rows, division, item, head_kv);
+  }
   __syncthreads();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 // The template `attention_decode_wgmma`: tiles of 64 rows on Hopper, 16-bit KV.
 #include "decode_family.hpp"
+#include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
 
@@ -31,7 +32,7 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   const std::uint32_t ring = tile.kv * tile.stages * kv_row_bytes(problem);
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   DecodeBlock block;
-  block.slice = tile.kv;
+  block.slice = problem.is_invariant() ? kInvariantSegment : tile.kv;
   block.threads = 128;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge);
   block.registers = widest_head(problem) > 64 ? 255 : 168;
@@ -58,6 +59,7 @@ inline const DecodeFamily kAttentionDecodeWgmma = {
     .source = "on an H200 0.86 of attention_decode's time",
     .tiles = attention_decode_wgmma::tiles,
     .block = attention_decode_wgmma::block,
+    .has_numerics = true,
 };
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #include "decode_division.hpp"
 
 #include "rounding.hpp"
+#include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -37,6 +38,7 @@ class DecodeDivision {
         longest_(longest_reach()) {}
 
   DecodeSplits splits() const {
+    if (problem_.is_invariant()) return segments();
     if (request_.options.split_tokens) return fixed_splits(*request_.options.split_tokens);
     return request_.options.splits ? forced_splits(*request_.options.splits) : best_splits();
   }
@@ -79,6 +81,14 @@ class DecodeDivision {
     fixed.blocks = static_cast<std::uint32_t>(std::min(fixed.slots, most_blocks()));
     compare(fixed);
     return fixed;
+  }
+
+  // Returns splits of one segment of invariant numerics each. A second kernel folds the segments of a
+  // row in their order.
+  DecodeSplits segments() const {
+    DecodeSplits segments = fixed_splits(kInvariantSegment);
+    if (segments.count == 1) segments.slots = 0;
+    return segments;
   }
 
   DecodeSplits best_splits() const {

@@ -4,6 +4,7 @@
 #include "decode_parameters.hpp"
 #include "rounding.hpp"
 #include "size_limits.hpp"
+#include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -67,6 +68,11 @@ Result<void> check_limits(const PlanRequest& request) {
     return Error{ErrorCode::invalid_argument,
                  "a KV split has " + std::to_string(*tokens) + " tokens, but must have a multiple of " +
                      std::to_string(kSplitTokensMultiple) + " up to " + std::to_string(kMaximumKvLength)};
+  }
+  if ((splits || tokens) && problem.is_invariant()) {
+    return Error{ErrorCode::invalid_argument,
+                 "invariant numerics divides KV into segments of " + std::to_string(kInvariantSegment) +
+                     " tokens: it takes no number of KV splits and no tokens of a split"};
   }
   if (splits && tokens) {
     return Error{ErrorCode::invalid_argument, "both the number of KV splits and their tokens are given",

@@ -3,6 +3,7 @@
 // The rows of the output: scales, sinks and LSEs.
 //
 // Shape: Output, kConvertsKv, kHeadDimV, kTileQ
+#include <cubinet/attention/invariant.cuh>
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/elements.cuh>
@@ -84,6 +85,21 @@ __device__ inline void store_output(const AttentionDecodeParameters& p, const Ou
     values[i] *= epilogue.factor;
   store_elements<Element>(row.address<Element>(p) + first * sizeof(Element), values);
   if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse * kLn2);
+}
+
+// Stores elements of a complete row with invariant numerics, starting at element `first`. `fold` and
+// `values` have all segments of the row.
+template <typename Element, int kCount>
+__device__ inline void store_folded(const AttentionDecodeParameters& p, const OutputRow& row, int first,
+                                    float (&values)[kCount], RowFold fold) {
+  const RowEpilogue<false> epilogue(p, row.head);
+  const float kept = fold.add_sink(epilogue.sink);
+  const float factor = fold.normaliser(epilogue.factor);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    values[i] = __fmul_rn(__fmul_rn(values[i], kept), factor);
+  store_elements<Element>(row.address<Element>(p) + first * sizeof(Element), values);
+  if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), __fmul_rn(fold.lse(), kLn2));
 }
 
 // The part of a tile's row that a thread processes, from element `first` on.

@@ -2,7 +2,7 @@
 #pragma once
 // The partial results of tiles that several CTAs share (split-KV), and how they are combined.
 //
-// Shape: kClusterSize, kHeadDimV
+// Shape: kClusterSize, kHeadDimV, kInvariant
 #include <cubinet/attention/output.cuh>
 #include <cubinet/attention/work_division.cuh>
 
@@ -49,7 +49,10 @@ class PartialRowsOf {
         first_(static_cast<long long>(head_kv) * p.partial_rows),
         slot_rows_(p.heads_kv.divisor * p.partial_rows) {}
 
-  __device__ GlobalAddress lse(int slot, int row) const { return lse_ + 4 * index(slot, row); }
+  // Returns the address of a row's LSE or, with invariant numerics, of its maximum and its sum.
+  __device__ GlobalAddress lse(int slot, int row) const {
+    return lse_ + (Shape::kInvariant ? 8 : 4) * index(slot, row);
+  }
   __device__ GlobalAddress output(int slot, const RowPart& part) const {
     return output_ + 4 * (Shape::kHeadDimV * index(slot, part.row) + part.first);
   }

@@ -14,7 +14,7 @@ using SliceWalk = paged::SliceWalkOf<Shape>;
 
 // Synchronizes the warps that share a slice.
 __device__ inline void synchronize_group(int group_kv) {
-  if constexpr (Shape::kWarpsQ == 1) {
+  if constexpr (Shape::kGroupThreads == 32) {
     __syncwarp();
   } else {
     synchronize_warps<Shape::kGroupThreads>(group_kv + 1);
