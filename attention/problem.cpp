@@ -189,7 +189,8 @@ Result<void> check_problem(const AttentionProblem& problem) {
   }
   if (problem.layout > QkvLayout::contiguous_kv || problem.mask > AttentionMask::custom ||
       problem.sparse > SparseAttention::dynamic_token || problem.numerics > AttentionNumerics::invariant) {
-    return Error{ErrorCode::invalid_argument, "the layout, mask, sparsity or numerics is no enumerated value"};
+    return Error{ErrorCode::invalid_argument,
+                 "the layout, mask, sparsity or numerics is no enumerated value"};
   }
   if (problem.layout == QkvLayout::paged_kv && !is_page_size(problem.tokens_per_page)) {
     return wrong("`AttentionProblem::tokens_per_page`", problem.tokens_per_page,

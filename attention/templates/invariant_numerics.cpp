@@ -9,7 +9,8 @@ std::string invariant_gap(const AttentionProblem& problem) {
     return "invariant numerics needs separate K and V, and the problem is latent attention";
   for (const DataType type : {problem.data_type_q, problem.data_type_k, problem.data_type_v}) {
     if (bits_of(type) == 16) continue;
-    return "invariant numerics needs Q and KV of 16 bits, and the problem has " + std::string(to_string(type));
+    return "invariant numerics needs Q and KV of 16 bits, and the problem has " +
+           std::string(to_string(type));
   }
   return "";
 }

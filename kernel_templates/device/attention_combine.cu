@@ -205,7 +205,7 @@ class SegmentFold {
         const FoldFactors factors = fold.add(extremes[k].x, extremes[k].y);
 #pragma unroll
         for (int i = 0; i < kElements; ++i)
-          values[i] = factors.apply(values[i], elements[k][i]);
+          values[i] = factors.apply(values[i], extremes[k].x == negative_infinity() ? 0.0f : elements[k][i]);
       }
     }
 #pragma unroll
@@ -226,16 +226,18 @@ class SegmentFold {
     constexpr int kStored = minimum(16 / int{sizeof(dtype_o)}, 8);
     const int first = static_cast<int>(threadIdx.x) * kStored;
     if (first >= head_dim_v) return;
+    const FinishedRow finished(p, row.head, fold);
     float stored[kStored];
 #pragma unroll
     for (int i = 0; i < kStored; i += 4) {
       const float4 part = memory.values[(first + i) / 4];
-      stored[i] = part.x;
-      stored[i + 1] = part.y;
-      stored[i + 2] = part.z;
-      stored[i + 3] = part.w;
+      stored[i] = finished.normalised(part.x);
+      stored[i + 1] = finished.normalised(part.y);
+      stored[i + 2] = finished.normalised(part.z);
+      stored[i + 3] = finished.normalised(part.w);
     }
-    store_folded<dtype_o>(p, row, first, stored, fold);
+    store_elements<dtype_o>(row.address<dtype_o>(p) + first * sizeof(dtype_o), stored);
+    if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), finished.lse);
   }
 };
 

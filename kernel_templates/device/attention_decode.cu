@@ -25,7 +25,7 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 256 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? tile_size_q : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 256 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
@@ -51,12 +51,14 @@
 // of the groups are combined. A slice starts at a multiple of its size, so it is contained in one
 // page or starts at the beginning of a page.
 //
-// With invariant numerics a unit of work is a segment of 512 tokens, and there is one group of
-// warps. kParts warps have the same rows: they divide the logits of a slice by tokens, exchange them
-// through shared memory, each compute all weights, and divide the output by columns. Each segment is
-// stored unnormalised, and attention_combine folds the segments of a row in their order.
+// With invariant numerics a unit of work is a segment, and there is one group of warps. kParts warps
+// have the same rows: they divide the logits of a slice by tokens, exchange them through shared
+// memory, compute all weights each, and divide the output by columns. The CTA that begins a tile
+// folds its segments. The other segments of the tile are stored, and attention_combine folds them in
+// their order.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
 #include <cubinet/attention_decode/product.cuh>
@@ -66,6 +68,7 @@
 
 namespace cubinet::attention_decode {
 
+using ItemSegments = ItemSegmentsOf<Shape>;
 using MergeBuffer = MergeBufferOf<Shape, kConvertsKv>;
 using Visible = VisibleOf<Shape>;
 using WorkDivision = WorkDivisionOf<Shape>;
@@ -113,7 +116,7 @@ struct RowScales {
 // tile.
 __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& stream,
                                       const AttentionDecodeParameters& p, const WorkItem& item,
-                                      SharedAddress q_shared, int first_row) {
+                                      SharedAddress q_shared, int first_row, ItemSegments& segments) {
   const int lane = threadIdx.x % 32;
   const PackedRows rows = WorkDivision::rows_of(p, item);
   const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
@@ -129,6 +132,10 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
                                lane);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
+    if (Shape::kInvariant && (i == 0 || token % kInvariantSegment == 0)) {
+      if (i > 0) segments.end_segment(states[0]);
+      segments.begin_segment(token);
+    }
     Scores scores[kRowTiles];
     stream.wait();
     const SharedAddress k_slice = stream.k_slice() + part * (kPartTiles * 8 * Shape::kRowBytesK);
@@ -195,22 +202,23 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
 #pragma unroll
   for (int i = 0; i < 2 * kRowTiles; ++i)
     states[i / 2].maximum[i % 2] = negative_infinity();
-  process_slices(states, stream, p, item, q_shared, first_row);
+  ItemSegments segments(p, rows, item, head_kv, first_row, part_of_warp());
+  process_slices(states, stream, p, item, q_shared, first_row, segments);
 
   async_copy_wait<0>();
+  if constexpr (Shape::kInvariant) {
+    if (stream.count() > 0) segments.end_segment(states[0]);
+    segments.finish();
+    return;
+  }
   __syncthreads();
   item = reload_item(item, q_shared);
   const MergeBuffer merge(q_shared + Shape::kQBytes);
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile)
-    merge.store(states[tile], group_kv, first_row + 16 * tile, threadIdx.x % 32, part_of_warp());
+    merge.store(states[tile], group_kv, first_row + 16 * tile, threadIdx.x % 32);
   __syncthreads();
-  const PackedRows stored = WorkDivision::rows_of(p, item);
-  if constexpr (Shape::kInvariant) {
-    store_segment(p, merge, stored, division, item, head_kv);
-  } else {
-    store_work_item(p, merge, stored, division, item, head_kv);
-  }
+  store_work_item(p, merge, WorkDivision::rows_of(p, item), division, item, head_kv);
 }
 
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)

@@ -16,6 +16,8 @@
      "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "constraints": [
+    {"require": "numerics == 'fast' || head_dim_v <= 128",
+     "message": "numerics invariant needs head_dim_v up to 128: a thread has no registers for a segment and the ones before it"},
     {"require": "dtype_kv == dtype_q",
      "message": "dtype_kv must be dtype_q: the tensor cores multiply one type"}
   ],
@@ -39,10 +41,11 @@
 //
 // A CTA is one warpgroup of 128 threads. It multiplies 64 rows by 64 tokens at a time; each of its
 // four warps owns 16 rows. All threads copy K and V into one ring of stages, which the warps share.
-// Copies are issued while products are in flight. With invariant numerics a unit of work is a segment
-// of 512 tokens, as in attention_decode.
+// Copies are issued while products are in flight. With invariant numerics a unit of work is a
+// segment, as in attention_decode.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
 #include <cubinet/attention_decode_wgmma/product.cuh>
@@ -87,12 +90,12 @@ class LaneRows {
   SoftCap<soft_cap> soft_cap_;
 };
 
-// Processes all slices of a work item.
+// Processes the slices from `first` to `end` of a work item.
 __device__ inline void process_slices(RowState& state, WarpgroupStream& stream, const LaneRows& rows,
-                                      SharedAddress q_shared) {
+                                      SharedAddress q_shared, int first, int end) {
   Weights weights{};
 #pragma unroll 1
-  for (int i = 0; i < stream.count(); ++i) {
+  for (int i = first; i < end; ++i) {
     FragmentD scores[kTilesS];
     wgmma_wait<0>(state.output, weights.steps);
     stream.wait();
@@ -126,17 +129,31 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   const int first_row = static_cast<int>(threadIdx.x) / 32 * Shape::kWarpRows;
   RowState state{};
   state.maximum[0] = state.maximum[1] = negative_infinity();
-  process_slices(state, stream, LaneRows(p, rows, sequence, first_row), q_shared);
+  const LaneRows lane_rows(p, rows, sequence, first_row);
+  if constexpr (Shape::kInvariant) {
+    ItemSegmentsOf<Shape> segments(p, rows, item, head_kv, first_row, 0);
+#pragma unroll 1
+    for (int first = 0; first < stream.count();) {
+      const int token = stream.token(first);
+      const int end =
+          minimum(stream.count(), first + (kInvariantSegment - token % kInvariantSegment) / kSlice);
+      segments.begin_segment(token);
+      process_slices(state, stream, lane_rows, q_shared, first, end);
+      segments.end_segment(state);
+      first = end;
+    }
+    segments.finish();
+    async_copy_wait<0>();
+    __syncthreads();
+    return;
+  }
+  process_slices(state, stream, lane_rows, q_shared, 0, stream.count());
   async_copy_wait<0>();
   __syncthreads();
   const MergeBuffer merge(q_shared + Shape::kQBytes);
   merge.store(state, 0, first_row, threadIdx.x % 32);
   __syncthreads();
-  if constexpr (Shape::kInvariant) {
-    store_segment(p, merge, rows, division, item, head_kv);
-  } else {
-    store_work_item(p, merge, rows, division, item, head_kv);
-  }
+  store_work_item(p, merge, rows, division, item, head_kv);
   __syncthreads();
 }
 

@@ -46,7 +46,6 @@
 // threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
 // arithmetic does not depend on the tile that contains it.
 #include <cubinet/attention/q.cuh>
-#include <cubinet/attention_prefill/folded_rows.cuh>
 #include <cubinet/attention_prefill/output.cuh>
 #include <cubinet/attention_prefill/product.cuh>
 #include <cubinet/attention_prefill/schedule.cuh>
@@ -63,7 +62,7 @@ using Tile = TileOf<Shape>;
 struct NoDraftMask {};
 
 // Processes all steps of a tile. `first_row` is the first row of this warp in the tile.
-__device__ inline void process_steps(RowState& state, FoldedRows& folded, KvStream& stream, const AttentionPrefillParameters& p,
+__device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folded, KvStream& stream, const AttentionPrefillParameters& p,
                                      const Tile& tile, SharedAddress q_shared,
                                      int first_row) {
   const int lane = threadIdx.x % 32;
@@ -115,7 +114,7 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
 
   RowState state = {};
   state.maximum[0] = state.maximum[1] = negative_infinity();
-  FoldedRows folded;
+  FoldedRowsOf<Shape> folded;
   process_steps(state, folded, stream, p, tile, q_shared, first_row);
   async_copy_wait<0>();
   const SharedAddress staging = q_shared + first_row * Shape::kRowBytesQ;

@@ -3,4 +3,6 @@
 
 #include <doctest/doctest.h>
 
-TEST_CASE("placeholder") { CHECK(cubinet::invariant_gap({}).empty()); }
+TEST_CASE("placeholder") {
+  CHECK(cubinet::invariant_gap({}).empty());
+}

@@ -327,7 +327,8 @@ TEST_CASE("no shape of prefill attention has registers to spill, on old and new 
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
-TEST_CASE("every kernel with invariant numerics compiles without a warning or a stack, on old and new targets") {
+TEST_CASE(
+    "every kernel with invariant numerics compiles without a warning or a stack, on old and new targets") {
   std::vector<CompileRequest> requests;
   const auto add = [&](const char* name, const char* target) -> CompileRequest& {
     CompileRequest& request = requests.emplace_back(test::builtin_request(name, target));

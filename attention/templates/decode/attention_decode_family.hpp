@@ -36,11 +36,9 @@ inline bool preferred(const AttentionProblem&, ComputeCapability) {
 inline DecodeBlock invariant_block(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
-  const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   block.slice = kInvariantSegment;
   block.threads = tile.q * tile.kv / (slice_of(problem, tile.q) == 32 ? 16 : 8);
-  block.shared_bytes = tile.q * kInvariantStep * 4 + tile.q * problem.head_dim_qk * kProductBytes +
-                       std::max(ring, merge);
+  block.shared_bytes = tile.q * (kInvariantStep * 4 + problem.head_dim_qk * kProductBytes) + ring;
   block.registers = 168;
   return block;
 }

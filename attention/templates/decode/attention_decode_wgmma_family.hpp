@@ -18,6 +18,8 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
   if (device != kDevice)
     return "attention_decode_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
   if (converts_kv(problem)) return "attention_decode_wgmma multiplies KV as it is, of 16 bits";
+  if (problem.is_invariant() && problem.head_dim_v > 128)
+    return "attention_decode_wgmma has invariant numerics for head dims of V up to 128";
   const std::uint64_t rows = rows_of_kv_head(problem);
   if (rows > kRows / 2) return "";
   return "attention_decode_wgmma has tiles of " + std::to_string(kRows) + " rows, of which " +

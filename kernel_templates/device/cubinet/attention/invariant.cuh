@@ -65,9 +65,7 @@ struct RowFold {
   }
 
   // Adds the sink, a base-2 logit without V, which comes last. Returns the factor for the output.
-  __device__ float add_sink(float sink) {
-    return add(sink, 1.0f).kept;
-  }
+  __device__ float add_sink(float sink) { return add(sink, 1.0f).kept; }
   // Returns the base-2 log-sum-exp.
   __device__ float lse() const {
     return maximum == negative_infinity() ? maximum : __fadd_rn(maximum, log2_approx(sum));

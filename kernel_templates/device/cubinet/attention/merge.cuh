@@ -4,7 +4,7 @@
 //
 // Shape: kTileQ, kHeadDimV, kOutputStride
 //        kWarpsKv   groups of warps, which have processed different tokens
-//        kTilesV, kInvariant
+//        kTilesV
 #include <cubinet/attention/softmax.cuh>
 
 namespace cubinet::attention {
@@ -16,19 +16,14 @@ class MergeBufferOf {
  public:
   __device__ explicit MergeBufferOf(SharedAddress memory) : output_(memory) {}
 
-  // Stores the result of one warp. `first_row` is its first row in the tile. With invariant numerics
-  // several warps have the same rows: `part` is the index of this one, which has its part of the
-  // columns.
-  __device__ void store(const RowStateOf<Shape>& state, int group_kv, int first_row, int lane,
-                        int part = 0) const {
+  // Stores the result of one warp. `first_row` is its first row in the tile.
+  __device__ void store(const RowStateOf<Shape>& state, int group_kv, int first_row, int lane) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = group_kv * Shape::kTileQ + first_row + (lane >> 2) + 8 * half;
-      const float total =
-          Shape::kInvariant ? invariant_row_sum(state.sum[half]) : lanes_sum<4>(state.sum[half]);
-      if ((lane & 3) == 0 && part == 0) store_extremes(row, state.maximum[half], total);
-      store_row_to_shared<kColumnsInPairs>(state.output, half, output(row) + part * (Shape::kTilesV * 32),
-                                           lane & 3);
+      const float total = lanes_sum<4>(state.sum[half]);
+      if ((lane & 3) == 0) store_extremes(row, state.maximum[half], total);
+      store_row_to_shared<kColumnsInPairs>(state.output, half, output(row), lane & 3);
     }
   }
 
@@ -39,14 +34,6 @@ class MergeBufferOf {
   }
   __device__ void store_extremes(int row, float maximum, float sum) const {
     store_shared_floats(extremes(row), maximum, sum);
-  }
-
-  // Loads 8 elements of a row as they were stored, starting at element `first`. Returns the row's
-  // maximum and sum. REQUIRES: one group of warps.
-  __device__ float2 load_segment(float (&values)[8], int row, int first) const {
-    static_assert(Shape::kWarpsKv == 1, "one group of warps processes the whole segment");
-    load_elements(values, row, first);
-    return load_shared_floats(extremes(row));
   }
 
   // Loads 8 normalised elements of a row, starting at element `first`. Returns the base-2 LSE of
@@ -66,8 +53,10 @@ class MergeBufferOf {
       const int index = w * Shape::kTileQ + row;
       const float weight = exp2_approx(load_shared_float(extremes(index)) - offset);
       total += weight * load_shared_float(extremes(index) + 4);
+      const SharedAddress source = output(index) + first * 4;
       float part[8];
-      load_elements(part, index, first);
+      Vector16<fp32>::unpack(load_shared_16(source), part);
+      Vector16<fp32>::unpack(load_shared_16(source + 16), part + 4);
 #pragma unroll
       for (int i = 0; i < 8; ++i)
         values[i] += weight * part[i];
@@ -80,11 +69,6 @@ class MergeBufferOf {
   }
 
  private:
-  __device__ void load_elements(float (&values)[8], int row, int first) const {
-    const SharedAddress source = output(row) + first * 4;
-    Vector16<fp32>::unpack(load_shared_16(source), values);
-    Vector16<fp32>::unpack(load_shared_16(source + 16), values + 4);
-  }
   // Returns the address of the maximum of a row; its sum follows.
   __device__ SharedAddress extremes(int row) const {
     return output_ + Shape::kWarpsKv * Shape::kTileQ * (Shape::kOutputStride * 4) + row * 8;

@@ -21,6 +21,15 @@ struct PartialSlotsOf {
   // `share` is the number of units of a CTA.
   __device__ PartialSlotsOf(const AttentionDecodeParameters& p, const WorkItem& tile, int share)
       : rank(tile.q_tile % Shape::kClusterSize) {
+    if constexpr (Shape::kInvariant) {
+      // The CTA that begins the tile has folded its segments.
+      const int folded = minimum((tile.tile_begin / share + 1) * share, tile.tile_end) - tile.tile_begin;
+      count = tile.tile_end - tile.tile_begin - folded + 1;
+      first = tile.tile_begin;
+      previous = first + folded - 1;
+      step = 1;
+      return;
+    }
     if (p.split_is_unit != 0) {
       count = tile.tile_end - tile.tile_begin;
       first = previous = tile.tile_begin;

@@ -4,7 +4,7 @@
 // its work items. The last CTA to finish the tile combines them, unless the template
 // attention_combine follows.
 //
-// Shape: Output, kConvertsKv, kHeadDimV, kTileQ, kClusterSize, kInvariant
+// Shape: Output, kConvertsKv, kHeadDimV, kTileQ, kClusterSize
 //        kThreads   threads of a CTA
 #include <cubinet/attention/partials.cuh>
 
@@ -101,39 +101,6 @@ __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const
     if (last) store_global_int(counter, 0);
   }
   return __syncthreads_or(last) != 0;
-}
-
-// Writes the rows of a segment, which `merge` loads, to the output if the tile has no other segment.
-// Otherwise stores them as they are; the template attention_combine folds the segments of the tile.
-// All threads of the CTA must call it.
-template <class Shape, class Merge>
-__device__ inline void store_segment(const AttentionDecodeParameters& p, const Merge& merge,
-                                     const PackedRows& rows, const WorkDivisionOf<Shape>& division,
-                                     const WorkItem& item, int head_kv) {
-  using RowParts = RowPartsOf<Shape>;
-  const PartialRowsOf<Shape> partial(p, head_kv);
-#pragma unroll 1
-  for (int index = static_cast<int>(threadIdx.x); index < RowParts::kAll; index += Shape::kThreads) {
-    const RowPart part = RowParts::part(rows, index);
-    if (!part.is_there) break;
-    float values[RowParts::kElements];
-    const float2 extremes = merge.load_segment(values, part.row, part.first);
-    if (item.is_whole_tile()) {
-      RowFold fold;
-      const FoldFactors factors = fold.add(extremes.x, extremes.y);
-#pragma unroll
-      for (int i = 0; i < RowParts::kElements; ++i)
-        values[i] = factors.apply(0.0f, values[i]);
-      store_folded<typename Shape::Output>(p, output_row(rows, item.sequence, head_kv, part.row), part.first,
-                                           values, fold);
-    } else {
-      const int slot = division.slot(p, item);
-      store_elements<fp32>(partial.output(slot, part), values);
-      if (part.first == 0)
-        store_global_8(partial.lse(slot, part.row),
-                       make_uint2(__float_as_uint(extremes.x), __float_as_uint(extremes.y)));
-    }
-  }
 }
 
 // Writes the rows of a work item, which `merge` loads, to the output or, if CTAs share the tile, to

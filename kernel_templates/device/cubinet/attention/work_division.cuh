@@ -105,7 +105,7 @@ class WorkDivisionOf {
     }
     item.q_tile = item.q_tile * Shape::kClusterSize + rank_;
     item.tile_end = item.tile_begin + work.units;
-    item.end = p.split_is_unit != 0 ? unit + 1 : minimum(end_, item.tile_end);
+    item.end = p.split_is_unit != 0 && !Shape::kInvariant ? unit + 1 : minimum(end_, item.tile_end);
     return item;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The sizes of the template `attention_decode`, computed from its parameters.
+#include <cubinet/attention/invariant.cuh>
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/parameters.cuh>
 
@@ -36,9 +37,9 @@ struct Shape : BasicShape<Declared> {
   // product. They also give a warp independent products to overlap. With more than 128 columns of
   // V the accumulators leave no registers for slices of 32 tokens. With invariant numerics a slice is
   // a step.
-  static constexpr int kSlice = kInvariant                                              ? kInvariantStep
+  static constexpr int kSlice = kInvariant                                          ? kInvariantStep
                                 : (kTileQ == 64 || kConvertsKv) && kHeadDimV <= 128 ? 32
-                                                                                        : 16;
+                                                                                    : 16;
   static constexpr int kWarpsQ = kTileQ / kWarpRows;
   // The warps that share rows, with invariant numerics: each multiplies Q with a part of the tokens
   // of a slice, and the weights of all tokens with a part of the columns of V.
@@ -50,7 +51,7 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kSliceBytesK = kSlice * kRowBytesK;
   static constexpr int kSliceBytesV = kSlice * kRowBytesV;
   static constexpr int kRingBytes = stages * (kSliceBytesK + kSliceBytesV);  // ring of a group of warps
-  static constexpr int kMergeBytes = kWarpsKv * kTileQ * kOutputRowBytes;
+  static constexpr int kMergeBytes = kInvariant ? 0 : kWarpsKv * kTileQ * kOutputRowBytes;
   static constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
   static constexpr int kItemBytes = kRowTiles == 2 ? 64 : 0;  // used by spill_item
   static constexpr int kQScaleBytes = kConvertsKv ? kTileQ * 4 + kItemBytes : 0;
@@ -71,7 +72,7 @@ constexpr bool kQInRegisters = kRowTiles == 1 && kWidestHead <= 128 &&
 // If true, the page numbers of a slice and the window need more registers than usual.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
 // The registers that a thread needs to keep its accumulators and Q fragments without spilling.
-constexpr int kRegisters = Shape::kInvariant                   ? kManyValues ? 255 : 168
+constexpr int kRegisters = Shape::kInvariant                    ? kManyValues || kWidestHead > 128 ? 255 : 168
                            : kWidestHead > 64 || kRowTiles == 2 ? 255
                            : kManyValues                        ? 168
                                                                 : 128;

@@ -2,51 +2,47 @@
 #pragma once
 // Writes the rows of a tile of `attention_prefill`, and their LSEs.
 #include <cubinet/attention/output.cuh>
+#include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/softmax.cuh>
-#include <cubinet/attention_prefill/folded_rows.cuh>
 #include <cubinet/attention_prefill/schedule.cuh>
 #include <cubinet/attention_prefill/shape.cuh>
 #include <cubinet/swizzle.cuh>
 
 namespace cubinet::attention_prefill {
 
-// Writes the base-2 LSE of a row if its lane is the row's first.
+// Writes the LSE of a row if its lane is the row's first. `lse` is a natural logarithm.
 __device__ inline void store_lse(const AttentionPrefillParameters& p, const OutputRow& row, float lse) {
   if (p.lse == 0 || threadIdx.x % 4 != 0) return;
   const long long token = static_cast<long long>(row.sequence.q_first) + row.token;
-  store_global_float(p.lse + 4 * (token * p.heads_q.divisor + row.head), __fmul_rn(lse, kLn2));
+  store_global_float(p.lse + 4 * (token * p.heads_q.divisor + row.head), lse);
 }
 
-// Normalises one of a lane's two rows. Writes the row's LSE if `writes_lse` is true.
-class RowNormaliser {
- public:
-  __device__ RowNormaliser(const AttentionPrefillParameters& p, const OutputRow& row,
-                           const RowStateOf<Shape>& state, int half, bool writes_lse) {
+// The factor that normalises one of a lane's two rows, and the row's LSE.
+struct NormalisedRow {
+  float factor;
+  float lse;  // natural logarithm
+
+  __device__ NormalisedRow(const AttentionPrefillParameters& p, int head, const RowStateOf<Shape>& state,
+                           int half) {
     const float sum = lanes_sum<4>(state.sum[half]);
-    RowEpilogue<false> epilogue(p, row.head);
+    RowEpilogue<false> epilogue(p, head);
     // A row that sees no token has the sum 0 and the maximum -infinity. A NaN sum stays NaN.
-    const float lse =
-        epilogue.add_sink(sum != 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
-    if (writes_lse) store_lse(p, row, lse);
-    factor_ = sum != 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
-  }
-  __device__ RowNormaliser(const AttentionPrefillParameters& p, const OutputRow& row, const FoldedRows& folded,
-                           int half, bool writes_lse) {
-    RowFold fold = folded.rows[half];
-    const RowEpilogue<false> epilogue(p, row.head);
-    kept_ = fold.add_sink(epilogue.sink);
-    factor_ = fold.normaliser(epilogue.factor);
-    if (writes_lse) store_lse(p, row, fold.lse());
+    lse =
+        kLn2 * epilogue.add_sink(sum != 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
+    factor = sum != 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
   }
 
-  __device__ float operator()(float value) const {
-    return Shape::kInvariant ? __fmul_rn(__fmul_rn(value, kept_), factor_) : value * factor_;
-  }
-
- private:
-  float kept_ = 1.0f;  // by the sink
-  float factor_;
+  __device__ float normalised(float value) const { return value * factor; }
 };
+
+__device__ inline NormalisedRow finished_row(const AttentionPrefillParameters& p, int head,
+                                             const RowStateOf<Shape>& state, int half) {
+  return {p, head, state, half};
+}
+__device__ inline FinishedRow finished_row(const AttentionPrefillParameters& p, int head,
+                                           const FoldedRowsOf<Shape>& folded, int half) {
+  return {p, head, folded.rows[half]};
+}
 
 // Writes the 16 rows of a warp, from its RowState or FoldedRows. `staging` is the shared memory of
 // the warp's rows of Q, which no other warp uses. All lanes of the warp must call it.
@@ -64,21 +60,23 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     const bool is_there = rows.holds(first_row + of_warp);
     const OutputRow row =
         output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
-    const RowNormaliser normalised(p, row, state, half, is_there && tile.column_part == 0);
+    const auto finished = finished_row(p, row.head, state, half);
+    if (is_there && tile.column_part == 0) store_lse(p, row, finished.lse);
     if constexpr (is_same<Output, fp32>) {
       const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 8;
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         if (is_there)
-          store_two_elements<Output>(target + column * 32, normalised(values[0]), normalised(values[1]));
+          store_two_elements<Output>(target + column * 32, finished.normalised(values[0]),
+                                     finished.normalised(values[1]));
       }
     } else {
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         store_shared_4(staging + swizzled<Shape::kRowBytesV>(of_warp, column) + lane % 4 * 4,
-                       pack2<Output>(normalised(values[0]), normalised(values[1])));
+                       pack2<Output>(finished.normalised(values[0]), finished.normalised(values[1])));
       }
     }
   }
