@@ -25,7 +25,7 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 256 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 512 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
@@ -116,7 +116,7 @@ struct RowScales {
 // tile.
 __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& stream,
                                       const AttentionDecodeParameters& p, const WorkItem& item,
-                                      SharedAddress q_shared, int first_row, ItemSegments& segments) {
+                                      SharedAddress q_shared, int first_row) {
   const int lane = threadIdx.x % 32;
   const PackedRows rows = WorkDivision::rows_of(p, item);
   const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
@@ -127,28 +127,12 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   // the load of the next page number too, because both loads share a scoreboard.
   const float scale = softmax_scale_log2(p);
   const RowScales kept(p, scale, q_shared, first_row + lane / 4);
-  const int part = part_of_warp();
-  const SharedScores exchanged(q_shared + Shape::kQBytes + Shape::kWorkBytes + first_row * (kSlice * 4), part,
-                               lane);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
-    if (Shape::kInvariant && (i == 0 || token % kInvariantSegment == 0)) {
-      if (i > 0) segments.end_segment(states[0]);
-      segments.begin_segment(token);
-    }
     Scores scores[kRowTiles];
     stream.wait();
-    const SharedAddress k_slice = stream.k_slice() + part * (kPartTiles * 8 * Shape::kRowBytesK);
-    if constexpr (Shape::kParts == 1) {
-      multiply_qk(scores, q_fragments, q_warp, k_slice, lane);
-      stream.release_k(i);
-    } else {
-      PartScores own[1];
-      multiply_qk(own, q_fragments, q_warp, k_slice, lane);
-      exchanged.store(own[0]);
-      stream.release_k(i);  // its barrier separates the stores from the loads, the next wait the loads
-      exchanged.load(scores[0]);  // from the stores of the next slice
-    }
+    multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
+    stream.release_k(i);
 
     const bool is_masked = !seen_by_all.holds_all<kSlice>(token);
     Weights weights[kRowTiles];
@@ -169,10 +153,56 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
     }
 
     stream.wait();
-    multiply_pv(states, weights, stream.v_slice(), lane, part);
+    multiply_pv(states, weights, stream.v_slice(), lane, 0);
     stream.release_v(i);
   }
   stream.pass_missing_barriers();
+}
+
+// Processes all slices with invariant numerics. The logits of a slice are computed beside the
+// weights of the slice before it.
+__device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
+                                     const AttentionDecodeParameters& p, const WorkItem& item,
+                                     SharedAddress q_shared, int first_row, ItemSegments& segments) {
+  const int lane = threadIdx.x % 32;
+  const int part = part_of_warp();
+  const PackedRows rows = WorkDivision::rows_of(p, item);
+  const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
+  const QFragments q_fragments(q_warp, lane);
+  const Range seen_by_all = Visible::to_all_rows(p, item.sequence, rows);
+  const int row = first_row + lane / 4;
+  const RowScales scales(p, softmax_scale_log2(p), q_shared, row);
+  const SharedScores exchanged(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
+  const int own_tokens = part * (kPartTiles * 8 * Shape::kRowBytesK);
+  PartScores own[kRowTiles];
+  stream.wait_for_first();
+  multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_tokens, lane);
+  exchanged.store(own[0], 0);
+#pragma unroll 1
+  for (int i = 0; i < stream.count(); ++i) {
+    const int token = stream.token(i);
+    if (i == 0 || token % kInvariantSegment == 0) {
+      if (i > 0) segments.end_segment(states[0]);
+      segments.begin_segment(token);
+    }
+    stream.wait_for_step();
+    stream.refill(i);
+    Scores scores;
+    exchanged.load(scores, i);
+    scales.cap.apply(scores);
+    if (!seen_by_all.holds_all<kSlice>(token)) {
+      const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
+                                Visible::to_token(p, item.sequence, rows.token(row + 8))};
+      mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, lane);
+    }
+    // Behind the last slice, the product of what the slot holds is not used.
+    multiply_qk(own, q_fragments, q_warp, stream.next_k_slice() + own_tokens, lane);
+    const Weights weights[kRowTiles] = {softmax(states[0], scores, scales.log2)};
+    exchanged.store(own[0], i + 1);
+    multiply_pv(states, weights, stream.v_slice(), lane, part);
+    stream.advance();
+  }
+  if (stream.count() > 0) segments.end_segment(states[0]);
 }
 
 // Processes one work item. REQUIRES: no thread uses the shared memory any more.
@@ -202,15 +232,16 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
 #pragma unroll
   for (int i = 0; i < 2 * kRowTiles; ++i)
     states[i / 2].maximum[i % 2] = negative_infinity();
-  ItemSegments segments(p, rows, item, head_kv, first_row, part_of_warp());
-  process_slices(states, stream, p, item, q_shared, first_row, segments);
-
-  async_copy_wait<0>();
   if constexpr (Shape::kInvariant) {
-    if (stream.count() > 0) segments.end_segment(states[0]);
+    ItemSegments segments(p, rows, item, head_kv, first_row, part_of_warp());
+    process_steps(states, stream, p, item, q_shared, first_row, segments);
     segments.finish();
+    async_copy_wait<0>();
     return;
   }
+  process_slices(states, stream, p, item, q_shared, first_row);
+
+  async_copy_wait<0>();
   __syncthreads();
   item = reload_item(item, q_shared);
   const MergeBuffer merge(q_shared + Shape::kQBytes);

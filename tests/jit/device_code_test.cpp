@@ -361,6 +361,7 @@ TEST_CASE(
             .set("slice", all_options ? 512 : 16);
         for (const int rows : {16, 32, 64}) {
           if (head_dim == 256 && (rows == 64 || std::string_view(target) == "sm_120f")) continue;
+          if (head_dim == 128 && rows == 64 && std::string_view(target) == "sm_120f") continue;  // too large
           CompileRequest& request = add("attention_decode", target);
           request.spec.set("head_dim_qk", head_dim).set("head_dim_v", head_dim).set("tile_size_q", rows);
           request.spec.set("stages", 2)

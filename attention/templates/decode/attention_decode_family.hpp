@@ -38,8 +38,8 @@ inline DecodeBlock invariant_block(const AttentionProblem& problem, const Decode
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   block.slice = kInvariantSegment;
   block.threads = tile.q * tile.kv / (slice_of(problem, tile.q) == 32 ? 16 : 8);
-  block.shared_bytes = tile.q * (kInvariantStep * 4 + problem.head_dim_qk * kProductBytes) + ring;
-  block.registers = 168;
+  block.shared_bytes = tile.q * (2 * kInvariantStep * 4 + problem.head_dim_qk * kProductBytes) + ring;
+  block.registers = widest_head(problem) > 64 ? 255 : 168;
   return block;
 }
 

@@ -103,28 +103,33 @@ __device__ inline void multiply_qk(FragmentD (&scores)[kRowTiles][kTiles], const
   }
 }
 
-// The logits of warps with the same rows, in shared memory: each lane's part of each tile.
+// The logits of warps with the same rows, in shared memory: each lane's part of each tile, of two
+// slices in turn.
 class SharedScores {
  public:
-  // `memory` holds the logits of 16 rows; `part` is the index of this warp among those with the rows.
-  __device__ SharedScores(SharedAddress memory, int part, int lane) : own_(memory + 16 * lane), part_(part) {}
+  // `memory` holds the logits of the tile's rows; `part` is the index of this warp among those with
+  // the same 16 rows.
+  __device__ SharedScores(SharedAddress memory, int first_row, int part, int lane)
+      : own_(memory + first_row * kRowBytes + 16 * lane), part_(part) {}
 
-  __device__ void store(const PartScores& scores) const {
+  __device__ void store(const PartScores& scores, int index) const {
 #pragma unroll
     for (int tile = 0; tile < kPartTiles; ++tile) {
       const float* const values = scores[tile].r;
-      store_shared_floats_4(own_ + (part_ * kPartTiles + tile) * kTileBytes, values[0], values[1], values[2],
-                            values[3]);
+      store_shared_floats_4(own_ + index % 2 * kSliceBytes + (part_ * kPartTiles + tile) * kTileBytes,
+                            values[0], values[1], values[2], values[3]);
     }
   }
-  __device__ void load(Scores& scores) const {
+  __device__ void load(Scores& scores, int index) const {
 #pragma unroll
     for (int tile = 0; tile < kTilesS; ++tile)
-      Vector16<fp32>::unpack(load_shared_16(own_ + tile * kTileBytes), scores[tile].r);
+      Vector16<fp32>::unpack(load_shared_16(own_ + index % 2 * kSliceBytes + tile * kTileBytes), scores[tile].r);
   }
 
  private:
   static constexpr int kTileBytes = 32 * 16;
+  static constexpr int kRowBytes = kSlice * 4;
+  static constexpr int kSliceBytes = tile_size_q * kRowBytes;
 
   SharedAddress own_;
   int part_;

@@ -55,7 +55,7 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
   static constexpr int kItemBytes = kRowTiles == 2 ? 64 : 0;  // used by spill_item
   static constexpr int kQScaleBytes = kConvertsKv ? kTileQ * 4 + kItemBytes : 0;
-  static constexpr int kLogitBytes = kInvariant ? kTileQ * kSlice * 4 : 0;  // of the warps that share rows
+  static constexpr int kLogitBytes = kInvariant ? 2 * kTileQ * kSlice * 4 : 0;  // of two slices
   static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes + kLogitBytes;
 };
 using Product = Shape::Product;
@@ -72,7 +72,7 @@ constexpr bool kQInRegisters = kRowTiles == 1 && kWidestHead <= 128 &&
 // If true, the page numbers of a slice and the window need more registers than usual.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
 // The registers that a thread needs to keep its accumulators and Q fragments without spilling.
-constexpr int kRegisters = Shape::kInvariant                    ? kManyValues || kWidestHead > 128 ? 255 : 168
+constexpr int kRegisters = Shape::kInvariant                    ? kManyValues || kWidestHead > 64 ? 255 : 168
                            : kWidestHead > 64 || kRowTiles == 2 ? 255
                            : kManyValues                        ? 168
                                                                 : 128;
