@@ -173,7 +173,7 @@ class RowCombine {
 class SegmentFold {
  public:
   static constexpr int kElements = divide_up(head_dim_v, Shape::kThreads);  // columns of a thread
-  static constexpr int kAtOnce = 8;                                         // segments whose loads are in flight
+  static constexpr int kAtOnce = 8;  // segments whose loads are in flight
 
   // The folded row, so that each thread can store adjacent elements.
   struct Memory {

@@ -51,11 +51,11 @@
 // of the groups are combined. A slice starts at a multiple of its size, so it is contained in one
 // page or starts at the beginning of a page.
 //
-// With invariant numerics a unit of work is a segment, and there is one group of warps. kParts warps
-// have the same rows: they divide the logits of a slice by tokens, exchange them through shared
-// memory, compute all weights each, and divide the output by columns. The CTA that begins a tile
-// folds its segments. The other segments of the tile are stored, and attention_combine folds them in
-// their order.
+// With invariant numerics a unit of work is a segment, and there is one group of warps. kParts
+// warps have the same rows: they divide the logits of a slice by tokens, exchange them through
+// shared memory, compute all weights each, and divide the output by columns. The CTA that begins a
+// tile folds its segments. The other segments of the tile are stored, and attention_combine folds
+// them in their order.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/segments.cuh>

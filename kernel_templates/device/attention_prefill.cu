@@ -62,9 +62,9 @@ using Tile = TileOf<Shape>;
 struct NoDraftMask {};
 
 // Processes all steps of a tile. `first_row` is the first row of this warp in the tile.
-__device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folded, KvStream& stream, const AttentionPrefillParameters& p,
-                                     const Tile& tile, SharedAddress q_shared,
-                                     int first_row) {
+__device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folded, KvStream& stream,
+                                     const AttentionPrefillParameters& p, const Tile& tile,
+                                     SharedAddress q_shared, int first_row) {
   const int lane = threadIdx.x % 32;
   const PackedRows rows = tile.rows(p);
   const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
@@ -92,8 +92,7 @@ __device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folde
     stream.copy_k(step + stages);
     multiply_pv(state, weights, stream.v_step(), lane);
     stream.advance();
-    if (Shape::kInvariant &&
-        ((token + Shape::kStep) % kInvariantSegment == 0 || step + 1 == stream.count()))
+    if (Shape::kInvariant && ((token + Shape::kStep) % kInvariantSegment == 0 || step + 1 == stream.count()))
       folded.add(state);
   }
 }

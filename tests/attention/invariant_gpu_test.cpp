@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the bits of invariant numerics: whole prompts with chunks, verification and decode of the
-// same sequences, in other batches and pages. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats a run.
-// At full size (CUBINET_TEST_EVERY) there are more than 500 workloads.
+// Compares the bits of invariant numerics: whole prompts with chunks, verification and decode of
+// the same sequences, in other batches and pages. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats
+// a run. At full size (CUBINET_TEST_EVERY) there are more than 500 workloads.
 #include "random_cases.hpp"
 #include "reference/sequence_rows.hpp"
 #include "support/sampled.hpp"
@@ -58,8 +58,8 @@ struct Workload {
   bool shares_pages = false;  // if true, parts of one sequence have the same pages
 };
 
-// Returns the inputs of a workload. Tokens that no row of a part sees, and the rest of the pool, are
-// NaN.
+// Returns the inputs of a workload. Tokens that no row of a part sees, and the rest of the pool,
+// are NaN.
 AttentionInputs inputs_of(const Prompts& prompts, const Workload& workload, Dice& dice) {
   const AttentionProblem& problem = workload.problem;
   const std::size_t page_size = problem.tokens_per_page;
@@ -251,7 +251,8 @@ TEST_CASE("Invariant numerics agree with float64") {
   }
 }
 
-// Rows see the same tokens at positions that are `shift` further. Only whole segments keep the bits.
+// Rows see the same tokens at positions that are `shift` further. Only whole segments keep the
+// bits.
 TEST_CASE("A shifted segment has other bits, and one that is shifted by its length the same") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

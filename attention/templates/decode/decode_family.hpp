@@ -74,8 +74,8 @@ struct DecodeFamily {
 // express the problem.
 std::string decode_gap(const AttentionProblem& problem, ComputeCapability device);
 
-// Returns one sentence that states that the family has no invariant numerics if the problem asks for
-// them, or an empty string.
+// Returns one sentence that states that the family has no invariant numerics if the problem asks
+// for them, or an empty string.
 std::string numerics_gap(const DecodeFamily& family, const AttentionProblem& problem);
 
 // Returns whether a family's template has the head dims and the page size.

@@ -17,7 +17,7 @@ inline bool preferred(const AttentionProblem&, ComputeCapability) {
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
   constexpr std::uint32_t kElementBytes = 2;
   constexpr std::uint32_t kNextTileBytes = 16;
-  // Of the output, for which a warp has registers. Invariant numerics have two outputs.
+  // A warp has registers for these columns of the output. Invariant numerics have two outputs.
   const std::uint32_t most_columns = problem.is_invariant() ? 128 : 256;
   PrefillBlock block;
   block.threads = 2 * tile.q;

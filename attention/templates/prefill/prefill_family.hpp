@@ -61,8 +61,8 @@ struct PrefillFamily {
 // express the problem. Generation that decode attention serves is such a gap.
 std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device);
 
-// Returns one sentence that states that the family has no invariant numerics if the problem asks for
-// them, or an empty string.
+// Returns one sentence that states that the family has no invariant numerics if the problem asks
+// for them, or an empty string.
 std::string numerics_gap(const PrefillFamily& family, const AttentionProblem& problem);
 
 // Returns the specification of the kernel without its tile, which all plans of the problem share.

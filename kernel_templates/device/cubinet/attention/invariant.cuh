@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The arithmetic of invariant numerics (docs/arithmetic.md): a row has the same bits in every kernel
-// that follows it. Every fp32 operation whose result a compiler could change is an intrinsic,
-// because compilers contract products and sums differently in different kernels.
+// The arithmetic of invariant numerics (docs/arithmetic.md): a row has the same bits in every
+// kernel that follows it. Every fp32 operation whose result a compiler could change is an
+// intrinsic, because compilers contract products and sums differently in different kernels.
 //
 // A step is 64 tokens and a segment 512, counted from the first token of a sequence.
 #include <cubinet/math.cuh>

@@ -36,7 +36,8 @@ struct BasicShape : Declared {
   // that doubled the errors of rows; with e4m3 the difference is not measurable.
   static constexpr float kOffsetSlack = is_same<typename Declared::Kv, e4m3> ? 8.0f : 0.0f;
 
-  // If true, the kernel has invariant numerics (invariant.cuh). Kernels that can have them replace it.
+  // If true, the kernel has invariant numerics (invariant.cuh). Kernels that can have them replace
+  // it.
   static constexpr bool kInvariant = false;
 
 #if __CUDA_ARCH__ < 890

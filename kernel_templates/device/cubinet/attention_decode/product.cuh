@@ -123,7 +123,8 @@ class SharedScores {
   __device__ void load(Scores& scores, int index) const {
 #pragma unroll
     for (int tile = 0; tile < kTilesS; ++tile)
-      Vector16<fp32>::unpack(load_shared_16(own_ + index % 2 * kSliceBytes + tile * kTileBytes), scores[tile].r);
+      Vector16<fp32>::unpack(load_shared_16(own_ + index % 2 * kSliceBytes + tile * kTileBytes),
+                             scores[tile].r);
   }
 
  private:

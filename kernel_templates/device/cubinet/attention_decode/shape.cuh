@@ -34,8 +34,8 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kWarpRows = 16 * kRowTiles;
   // The tokens of a slice. Slices of 32 tokens halve two costs per token: with 64 rows, the wait of
   // the four warps that share a slice for each other; with converted KV, the time from arrival to
-  // product. They also give a warp independent products to overlap. With more than 128 columns of
-  // V the accumulators leave no registers for slices of 32 tokens. With invariant numerics a slice is
+  // product. They also give a warp independent products to overlap. With more than 128 columns of V
+  // the accumulators leave no registers for slices of 32 tokens. With invariant numerics a slice is
   // a step.
   static constexpr int kSlice = kInvariant                                          ? kInvariantStep
                                 : (kTileQ == 64 || kConvertsKv) && kHeadDimV <= 128 ? 32

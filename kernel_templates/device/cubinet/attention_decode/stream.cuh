@@ -25,9 +25,9 @@ __device__ inline void synchronize_group(int group_kv) {
 // and releases, so a slot is refilled as early as possible. For each slice, all threads of the
 // group call wait, release_k, wait, release_v in this order.
 //
-// With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill and
-// advance in this order. One barrier for each slice suffices, because the first product of a slice
-// is computed beside the second product of the slice before it.
+// With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill
+// and advance in this order. One barrier for each slice suffices, because the first product of a
+// slice is computed beside the second product of the slice before it.
 class KvStream {
  public:
   // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
@@ -96,8 +96,7 @@ class KvStream {
     if (index > 0) {
       const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
       const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
-      if (index - 1 + stages < count())
-        copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
+      if (index - 1 + stages < count()) copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
       async_copy_commit();
     }
     pages_ = next_pages_;
