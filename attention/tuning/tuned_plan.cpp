@@ -112,8 +112,7 @@ std::string tuning_device(std::string_view name, const DeviceFacts& device) {
 PlanOptions options_of(const TuningTable::Row& row, const PlanRequest& request) {
   PlanOptions options = request.options;
   if (!row.kernel.name.empty()) options.kernel = row.kernel;
-  const bool divides = row.splits != 0 && !request.problem.is_invariant();
-  if (divides && row.batch == request.problem.batch && all_are_long(request.problem))
+  if (row.splits != 0 && row.batch == request.problem.batch && all_are_long(request.problem))
     options.splits = row.splits;
   return options;
 }

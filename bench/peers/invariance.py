@@ -37,7 +37,8 @@ class Call:
         self.cache, self.q, self.decodes = cache, q, decodes
         self.counts = [count for _, count, _ in parts]
         self.ends = [end for _, _, end in parts]
-        self.table = cache.table[[sequence for sequence, _, _ in parts]].contiguous()
+        width = max(-(-end // PAGE) for end in self.ends)
+        self.table = cache.table[[sequence for sequence, _, _ in parts], :width].contiguous()
         self.lengths = torch.tensor(self.ends, dtype=torch.int32, device="cuda")
         starts = [0]
         for count in self.counts:

@@ -147,15 +147,23 @@ TEST_CASE("A window may begin inside of a segment") {
   CHECK(made.combine.parameters.at("slice") == ParameterValue(std::int64_t{kInvariantSegment}));
 }
 
-TEST_CASE("Invariant numerics takes no other splits, neither asked for nor measured") {
-  PlanOptions options;
-  for (const bool tokens : {false, true}) {
-    options.splits = tokens ? std::nullopt : std::optional(2U);
-    options.split_tokens = tokens ? std::optional(512U) : std::nullopt;
-    const auto refused = templates_plan(invariant(llama(4, 4096)), options);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().message.find("segments of 512 tokens") != std::string::npos);
+TEST_CASE("The number of blocks of a tile may be asked for, because bits do not depend on it") {
+  PlanRequest asked = request(invariant(llama(1, 16384)));
+  for (const std::uint32_t splits : {1U, 5U, 32U}) {
+    asked.options.splits = splits;
+    const DecodePlan made = plan(asked);
+    CHECK(made.parameters.blocks.divisor == static_cast<int>(splits));
+    CHECK(made.parameters.unit.divisor == static_cast<int>(kInvariantSegment));
+    CHECK(made.combines_apart() == (splits > 1));
   }
+}
+
+TEST_CASE("The tokens of a split are those of a segment") {
+  PlanOptions options;
+  options.split_tokens = 512;
+  const auto refused = templates_plan(invariant(llama(4, 4096)), options);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("segments of 512 tokens") != std::string::npos);
 }
 
 TEST_CASE("Segments need a kernel that folds them if none may be compiled") {

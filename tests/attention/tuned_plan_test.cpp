@@ -88,18 +88,12 @@ TEST_CASE("prompts share a row if their query lengths round up to the same power
   CHECK(problem_of(512) != problem_of(8192));
 }
 
-TEST_CASE("invariant numerics have rows of their own, whose splits are segments") {
+TEST_CASE("invariant numerics have rows of their own") {
   AttentionProblem problem = llama(8, 8192);
   const std::string fast = tuning_problem(problem);
   CHECK(fast.find("numerics") == std::string::npos);
   problem.numerics = AttentionNumerics::invariant;
   CHECK(tuning_problem(problem) != fast);
-  TuningTable::Row row = row_of(problem);
-  PlanRequest request;
-  request.problem = full(8, 8192);
-  CHECK(options_of(row, request).splits == row.splits);
-  request.problem.numerics = AttentionNumerics::invariant;
-  CHECK_FALSE(options_of(row, request).splits);
 }
 
 TEST_CASE("splits are those of sequences that are long") {

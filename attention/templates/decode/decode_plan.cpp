@@ -69,10 +69,10 @@ Result<void> check_limits(const PlanRequest& request) {
                  "a KV split has " + std::to_string(*tokens) + " tokens, but must have a multiple of " +
                      std::to_string(kSplitTokensMultiple) + " up to " + std::to_string(kMaximumKvLength)};
   }
-  if ((splits || tokens) && problem.is_invariant()) {
+  if (tokens && problem.is_invariant()) {
     return Error{ErrorCode::invalid_argument,
                  "invariant numerics divides KV into segments of " + std::to_string(kInvariantSegment) +
-                     " tokens: it takes no number of KV splits and no tokens of a split"};
+                     " tokens: it takes no tokens of a split"};
   }
   if (splits && tokens) {
     return Error{ErrorCode::invalid_argument, "both the number of KV splits and their tokens are given",
