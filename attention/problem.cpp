@@ -168,6 +168,10 @@ Result<void> check_append(const AttentionProblem& problem) {
 
 }  // namespace
 
+std::string_view to_string(AttentionNumerics value) {
+  return value == AttentionNumerics::fast ? "fast" : "invariant";
+}
+
 double AttentionProblem::scale() const {
   return softmax_scale.value_or(1 / std::sqrt(is_mla_generation() ? kLatentHeadDim : head_dim_qk));
 }
@@ -184,8 +188,9 @@ Result<void> check_problem(const AttentionProblem& problem) {
       return wrong("data type", static_cast<std::uint64_t>(type), "one of attention's, fp16 to e2m1");
   }
   if (problem.layout > QkvLayout::contiguous_kv || problem.mask > AttentionMask::custom ||
-      problem.sparse > SparseAttention::dynamic_token) {
-    return Error{ErrorCode::invalid_argument, "the layout, mask or sparsity is no enumerated value"};
+      problem.sparse > SparseAttention::dynamic_token || problem.numerics > AttentionNumerics::invariant) {
+    return Error{ErrorCode::invalid_argument,
+                 "the layout, mask, sparsity or numerics is no enumerated value"};
   }
   if (problem.layout == QkvLayout::paged_kv && !is_page_size(problem.tokens_per_page)) {
     return wrong("`AttentionProblem::tokens_per_page`", problem.tokens_per_page,

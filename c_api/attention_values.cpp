@@ -24,11 +24,11 @@ static_assert(CUBINET_MASK_CUSTOM == static_cast<int>(AttentionMask::custom));
 static_assert(CUBINET_KV_NHD == static_cast<int>(KvOrder::nhd));
 static_assert(CUBINET_KV_HND == static_cast<int>(KvOrder::hnd));
 
-constexpr std::uint32_t kProblemFlags = CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE |
-                                        CUBINET_ATTENTION_SINKS | CUBINET_ATTENTION_SCALES_ON_DEVICE |
-                                        CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
-                                        CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS |
-                                        CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW | CUBINET_ATTENTION_PREFILL;
+constexpr std::uint32_t kProblemFlags =
+    CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE | CUBINET_ATTENTION_SINKS |
+    CUBINET_ATTENTION_SCALES_ON_DEVICE | CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
+    CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS | CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW |
+    CUBINET_ATTENTION_PREFILL | CUBINET_ATTENTION_INVARIANT;
 constexpr std::uint32_t kPlanFlags =
     CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY | CUBINET_PLAN_LOADED_KERNELS;
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
@@ -194,6 +194,7 @@ Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem) {
   CUBINET_TRY_ASSIGN(converted.layout, layout_of(given.kv_layout));
   CUBINET_TRY(check_reserved(given.reserved, "problem.reserved"));
   converted.prefill = (given.flags & CUBINET_ATTENTION_PREFILL) != 0;
+  if ((given.flags & CUBINET_ATTENTION_INVARIANT) != 0) converted.numerics = AttentionNumerics::invariant;
   if (given.window != 0) converted.window = given.window;
   converted.ragged_q = (given.flags & CUBINET_ATTENTION_RAGGED_Q) != 0;
   converted.lse = (given.flags & CUBINET_ATTENTION_LSE) != 0;

@@ -111,6 +111,10 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
       ->type_name("X");
   verb.add_option("--output-scale", arguments.output_scale, "Of the output (default: 1)")->type_name("X");
   verb.add_flag("--scales-on-device", arguments.scales_on_device, "All scales are read from the device");
+  verb.add_option("--numerics", arguments.numerics,
+                  "fast (default), or invariant: a row has the same bits in every batch, chunk and stage")
+      ->check(CLI::IsMember({"fast", "invariant"}))
+      ->type_name("NUMERICS");
   add_append_arguments(verb, arguments);
 }
 
@@ -190,6 +194,7 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.soft_cap = arguments.soft_cap;
   problem.output_scale = arguments.output_scale;
   problem.scales_on_device = arguments.scales_on_device;
+  if (arguments.numerics == "invariant") problem.numerics = AttentionNumerics::invariant;
   if (arguments.append) problem.append = append_of(arguments, problem);
   CUBINET_TRY(check_problem(problem));
   return problem;

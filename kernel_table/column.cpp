@@ -114,6 +114,7 @@ constexpr std::array kColumns = {
     asked_flag<Asked<&S::ue8m0_output_scale>>("ue8m0_output_scale", "mUsesDsv4Ue8m0ScaleO"),
     asked_flag<Asked<&S::soft_cap>>("soft_cap", ""),
     asked_flag<Asked<&S::separate_page_tables>>("separate_page_tables", ""),
+    asked_flag<Asked<&S::invariant>>("invariant", ""),
     column<Trait<&KernelTraits::step_q>>("step_q", "mStepQ", ColumnKind::integer, false, 0, kU32),
     column<Trait<&KernelTraits::step_kv>>("step_kv", "mStepKv", ColumnKind::integer, false, 0, kU32),
     column<Trait<&KernelTraits::groups_heads_q>>("groups_heads_q", "mGroupsHeadsQ", ColumnKind::flag, false,

@@ -24,7 +24,7 @@ std::uint64_t flags_of(const KernelSelector& s) {
   return at(s.dynamic_page, 0) | at(s.groups_tokens_heads_q, 1) | at(s.reuses_smem_k_for_v, 2) |
          at(s.two_cta, 3) | at(s.skips_softmax, 4) | at(s.fp16_softmax, 5) | at(s.spcompress, 6) |
          at(s.fuses_inverse_rope_quant, 7) | at(s.ue8m0_output_scale, 8) | at(s.soft_cap, 9) |
-         at(s.separate_page_tables, 10);
+         at(s.separate_page_tables, 10) | at(s.invariant, 11);
 }
 
 Error damaged(const std::string& reason) {

@@ -97,6 +97,7 @@ std::string tuning_problem(const AttentionProblem& problem) {
   if (problem.sparse != SparseAttention::none)
     values.set("sparse", static_cast<int>(problem.sparse)).set("top_k", problem.top_k);
   if (problem.skips_softmax) values.set("skips_softmax", true);
+  if (problem.is_invariant()) values.set("numerics", name_of(to_string(problem.numerics)));
   if (problem.sage_block != decltype(problem.sage_block){}) {
     values.set("sage_block", std::vector<std::int64_t>(problem.sage_block.begin(), problem.sage_block.end()));
   }

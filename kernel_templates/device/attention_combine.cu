@@ -20,8 +20,10 @@
      "summary": "the mask of the decode kernel"},
     {"name": "sliding_window", "type": "bool", "default": false,
      "summary": "a query sees only the newest tokens; their number is given at run time"},
-    {"name": "slice", "type": "int", "values": [16, 32, 64], "default": 16,
-     "summary": "with a window, thread blocks of the decode kernel begin to read at a multiple of this number of tokens"}
+    {"name": "slice", "type": "int", "values": [16, 32, 64, 512], "default": 16,
+     "summary": "with a window, thread blocks of the decode kernel begin to read at a multiple of this number of tokens"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: folds segments, which are not normalised, in their order (docs/arithmetic.md)"}
   ],
   "constraints": [
     {"require": "!sliding_window || mask != 'dense'",
@@ -29,7 +31,11 @@
     {"require": "sliding_window || mask != 'custom'",
      "message": "mask custom needs sliding_window: one kernel serves with a window and without"},
     {"require": "sliding_window || slice == 16",
-     "message": "slice needs sliding_window: without a window every sequence begins with its first token"}
+     "message": "slice needs sliding_window: without a window every sequence begins with its first token"},
+    {"require": "!sliding_window || (numerics == 'invariant') == (slice == 512)",
+     "message": "slice must be 512 with numerics invariant and a window, and less otherwise: a segment has 512 tokens"},
+    {"require": "numerics == 'fast' || !converts_kv && cluster_size == 1",
+     "message": "numerics invariant needs KV of 16 bits and cluster_size 1: no other kernel has it"}
   ],
   "kernels": [
     {"name": "attention_combine",
@@ -50,13 +56,14 @@
     "data_type_v": "converts_kv ? 'e4m3' : 'fp16'",
     "data_type_o": "dtype_o",
     "tile_size_q": "tile_size_q",
-    "tile_size_kv": "slice",
+    "tile_size_kv": "min(slice, 256)",
     "step_q": "tile_size_q * cluster_size",
     "head_dim_qk": "head_dim_v",
     "head_dim_v": "head_dim_v",
     "head_dim_per_cta_v": "head_dim_v",
     "groups_tokens_heads_q": true,
-    "groups_heads_q": true
+    "groups_heads_q": true,
+    "invariant": "numerics == 'invariant'"
   }
 }
 */
@@ -68,6 +75,8 @@
 // partial results. The threads form kWorkers workers. Each worker adds every kWorkers-th partial
 // result, and the threads of a worker divide the elements of the row. The workers exchange their
 // sums through shared memory; then each thread stores some elements of the row.
+//
+// With invariant numerics each thread folds all segments of its columns in their order.
 #include <cubinet/attention/partials.cuh>
 #include <cubinet/parameters.cuh>
 #include <cubinet/pdl.cuh>
@@ -82,6 +91,7 @@ struct Shape {
   static constexpr int kTileQ = tile_size_q;
   static constexpr int kClusterSize = cluster_size;
   static constexpr int kSlice = slice;
+  static constexpr bool kInvariant = numerics == numerics_values::invariant;
   static constexpr bool kCausal = mask == mask_values::causal;
   static constexpr bool kSlidingWindow = sliding_window;
   static constexpr int kThreads = kHeadDimV > 256 ? 256 : 128;
@@ -159,11 +169,82 @@ class RowCombine {
   }
 };
 
+// Folds the segments of one row in ascending order.
+class SegmentFold {
+ public:
+  static constexpr int kElements = divide_up(head_dim_v, Shape::kThreads);  // columns of a thread
+  static constexpr int kAtOnce = 8;  // segments whose loads are in flight
+
+  // The folded row, so that each thread can store adjacent elements.
+  struct Memory {
+    float4 values[head_dim_v / 4];
+  };
+
+  __device__ static void run(const AttentionDecodeParameters& p, const PartialRows& partial,
+                             const PartialSlots& slots, int row_of_tile, const OutputRow& row,
+                             Memory& memory) {
+    RowFold fold;
+    float values[kElements] = {};
+#pragma unroll 1
+    for (int first = 0; first < slots.count; first += kAtOnce) {
+      float2 extremes[kAtOnce];
+      float elements[kAtOnce][kElements];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const bool valid = first + k < slots.count;
+        const int slot = slots.slot(minimum(first + k, slots.count - 1));
+        const uint2 stored = load_global_8(partial.lse(slot, row_of_tile));
+        extremes[k] =
+            make_float2(valid ? __uint_as_float(stored.x) : negative_infinity(), __uint_as_float(stored.y));
+#pragma unroll
+        for (int i = 0; i < kElements; ++i)
+          elements[k][i] = load_global_float(partial.output(slot, {row_of_tile, column(i), true}));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const FoldFactors factors = fold.add(extremes[k].x, extremes[k].y);
+#pragma unroll
+        for (int i = 0; i < kElements; ++i)
+          values[i] = factors.apply(values[i], extremes[k].x == negative_infinity() ? 0.0f : elements[k][i]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kElements; ++i)
+      reinterpret_cast<float*>(memory.values)[column(i)] = values[i];
+    __syncthreads();
+    store(p, row, fold, memory);
+  }
+
+ private:
+  // Threads without a column compute the last one again.
+  __device__ static int column(int i) {
+    return minimum(static_cast<int>(threadIdx.x) + i * Shape::kThreads, head_dim_v - 1);
+  }
+
+  __device__ static void store(const AttentionDecodeParameters& p, const OutputRow& row, const RowFold& fold,
+                               const Memory& memory) {
+    constexpr int kStored = minimum(16 / int{sizeof(dtype_o)}, 8);
+    const int first = static_cast<int>(threadIdx.x) * kStored;
+    if (first >= head_dim_v) return;
+    const FinishedRow finished(p, row.head, fold);
+    float stored[kStored];
+#pragma unroll
+    for (int i = 0; i < kStored; i += 4) {
+      const float4 part = memory.values[(first + i) / 4];
+      stored[i] = finished.normalised(part.x);
+      stored[i + 1] = finished.normalised(part.y);
+      stored[i + 2] = finished.normalised(part.z);
+      stored[i + 3] = finished.normalised(part.w);
+    }
+    store_elements<dtype_o>(row.address<dtype_o>(p) + first * sizeof(dtype_o), stored);
+    if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), finished.lse);
+  }
+};
+
 // Before the wait, the kernel reads only data that the previous kernel has read: this kernel starts
 // after that kernel's own wait.
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
     attention_combine(const __grid_constant__ AttentionDecodeParameters p) {
-  __shared__ RowCombine::Memory memory;
   launch_dependents();
   const int head = static_cast<int>(blockIdx.x);
   const int token = static_cast<int>(blockIdx.y);
@@ -174,9 +255,15 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
   const RowCombine::Epilogue epilogue(p, head);
   wait_for_prerequisites();
-  if (token < sequence.q_len && slots.count > 1) {
-    RowCombine::run(p, PartialRows(p, head_kv), slots, packed % tile_size_q, OutputRow{sequence, token, head},
-                    epilogue, memory);
+  if (token >= sequence.q_len || slots.count <= 1) return;
+  const PartialRows partial(p, head_kv);
+  const OutputRow row{sequence, token, head};
+  if constexpr (Shape::kInvariant) {
+    __shared__ SegmentFold::Memory memory;
+    SegmentFold::run(p, partial, slots, packed % tile_size_q, row, memory);
+  } else {
+    __shared__ RowCombine::Memory memory;
+    RowCombine::run(p, partial, slots, packed % tile_size_q, row, epilogue, memory);
   }
 }
 

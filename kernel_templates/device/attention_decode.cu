@@ -8,9 +8,15 @@
   "minimum_target": "sm_80",
   "parameters": [
     {"name": "tile_size_kv", "values": [16, 32, 64, 128],
-     "summary": "KV tokens that a thread block reads in one step; each group of warps takes 16 or 32 of them; 128 suits head dim 64, 32 suits 256"}
+     "summary": "KV tokens that a thread block reads in one step; each group of warps takes 16 or 32 of them; 128 suits head dim 64, 32 suits 256"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "constraints": [
+    {"require": "numerics == 'fast' || dtype_kv == dtype_q && dtype_q != 'e4m3'",
+     "message": "numerics invariant needs KV of 16 bits: the tensor cores add products of e4m3 with fewer bits"},
+    {"require": "numerics == 'fast' || tile_size_kv == 64",
+     "message": "numerics invariant needs tile_size_kv 64: the maximum of a row belongs to 64 tokens"},
     {"require": "tile_size_q * tile_size_kv <= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 4096 : 2048)",
      "message": "tile_size_q * tile_size_kv must be at most 4096 if head_dim_v is at most 128 and either tile_size_q is 64 or dtype_kv is e4m3, and at most 2048 otherwise: a thread block has at most 8 warps"},
     {"require": "tile_size_kv >= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)",
@@ -19,13 +25,16 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 512 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "invariant": "numerics == 'invariant'"
+  }
 }
 */
 // Grid: parameters.blocks * heads_kv CTAs. A tile is tile_size_q rows of Q of one sequence and KV
@@ -41,8 +50,15 @@
 // CTA-wide barriers precede this loop, when Q is in shared memory, and follow it, when the results
 // of the groups are combined. A slice starts at a multiple of its size, so it is contained in one
 // page or starts at the beginning of a page.
+//
+// With invariant numerics a unit of work is a segment, and there is one group of warps. kParts
+// warps have the same rows: they divide the logits of a slice by tokens, exchange them through
+// shared memory, compute all weights each, and divide the output by columns. The CTA that begins a
+// tile folds its segments. The other segments of the tile are stored, and attention_combine folds
+// them in their order.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
 #include <cubinet/attention_decode/product.cuh>
@@ -52,6 +68,7 @@
 
 namespace cubinet::attention_decode {
 
+using ItemSegments = ItemSegmentsOf<Shape>;
 using MergeBuffer = MergeBufferOf<Shape, kConvertsKv>;
 using Visible = VisibleOf<Shape>;
 using WorkDivision = WorkDivisionOf<Shape>;
@@ -74,6 +91,11 @@ __device__ inline WorkItem reload_item(const WorkItem& item, SharedAddress q_sha
   return stored;
 }
 static_assert(kRowTiles == 1 || sizeof(WorkItem) <= Shape::kItemBytes, "the item fits its memory");
+
+// Returns the index of this warp among those that have the same rows.
+__device__ inline int part_of_warp() {
+  return Shape::kParts == 1 ? 0 : static_cast<int>(threadIdx.x) / 32 / Shape::kWarpsQ;
+}
 
 // The scales of a lane's two rows, `row` and `row + 8`. They are used to apply the soft cap and to
 // convert the logits to base 2.
@@ -131,10 +153,56 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
     }
 
     stream.wait();
-    multiply_pv(states, weights, stream.v_slice(), lane);
+    multiply_pv(states, weights, stream.v_slice(), lane, 0);
     stream.release_v(i);
   }
   stream.pass_missing_barriers();
+}
+
+// Processes all slices with invariant numerics. The logits of a slice are computed beside the
+// weights of the slice before it.
+__device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
+                                     const AttentionDecodeParameters& p, const WorkItem& item,
+                                     SharedAddress q_shared, int first_row, ItemSegments& segments) {
+  const int lane = threadIdx.x % 32;
+  const int part = part_of_warp();
+  const PackedRows rows = WorkDivision::rows_of(p, item);
+  const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
+  const QFragments q_fragments(q_warp, lane);
+  const Range seen_by_all = Visible::to_all_rows(p, item.sequence, rows);
+  const int row = first_row + lane / 4;
+  const RowScales scales(p, softmax_scale_log2(p), q_shared, row);
+  const SharedScores exchanged(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
+  const int own_tokens = part * (kPartTiles * 8 * Shape::kRowBytesK);
+  PartScores own[kRowTiles];
+  stream.wait_for_first();
+  multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_tokens, lane);
+  exchanged.store(own[0], 0);
+#pragma unroll 1
+  for (int i = 0; i < stream.count(); ++i) {
+    const int token = stream.token(i);
+    if (i == 0 || token % kInvariantSegment == 0) {
+      if (i > 0) segments.end_segment(states[0]);
+      segments.begin_segment(token);
+    }
+    stream.wait_for_step();
+    stream.refill(i);
+    Scores scores;
+    exchanged.load(scores, i);
+    scales.cap.apply(scores);
+    if (!seen_by_all.holds_all<kSlice>(token)) {
+      const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
+                                Visible::to_token(p, item.sequence, rows.token(row + 8))};
+      mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, lane);
+    }
+    // Behind the last slice, the product of what the slot holds is not used.
+    multiply_qk(own, q_fragments, q_warp, stream.next_k_slice() + own_tokens, lane);
+    const Weights weights[kRowTiles] = {softmax(states[0], scores, scales.log2)};
+    exchanged.store(own[0], i + 1);
+    multiply_pv(states, weights, stream.v_slice(), lane, part);
+    stream.advance();
+  }
+  if (stream.count() > 0) segments.end_segment(states[0]);
 }
 
 // Processes one work item. REQUIRES: no thread uses the shared memory any more.
@@ -164,6 +232,13 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
 #pragma unroll
   for (int i = 0; i < 2 * kRowTiles; ++i)
     states[i / 2].maximum[i % 2] = negative_infinity();
+  if constexpr (Shape::kInvariant) {
+    ItemSegments segments(p, rows, item, head_kv, first_row, part_of_warp());
+    process_steps(states, stream, p, item, q_shared, first_row, segments);
+    segments.finish();
+    async_copy_wait<0>();
+    return;
+  }
   process_slices(states, stream, p, item, q_shared, first_row);
 
   async_copy_wait<0>();

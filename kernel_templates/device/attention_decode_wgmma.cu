@@ -11,9 +11,13 @@
     {"name": "dtype_kv", "values": ["bf16", "fp16"], "summary": "element type of K and V: dtype_q"},
     {"name": "dtype_o", "summary": "element type of the output"},
     {"name": "tile_size_q", "values": [64], "default": 64},
-    {"name": "tile_size_kv", "summary": "KV tokens of one step"}
+    {"name": "tile_size_kv", "summary": "KV tokens of one step"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "constraints": [
+    {"require": "numerics == 'fast' || head_dim_v <= 128",
+     "message": "numerics invariant needs head_dim_v up to 128: a thread has no registers for a segment and the ones before it"},
     {"require": "dtype_kv == dtype_q",
      "message": "dtype_kv must be dtype_q: the tensor cores multiply one type"}
   ],
@@ -26,7 +30,10 @@
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "invariant": "numerics == 'invariant'"
+  }
 }
 */
 // Grid: parameters.blocks * heads_kv CTAs. Work division and partial results are those of
@@ -34,9 +41,11 @@
 //
 // A CTA is one warpgroup of 128 threads. It multiplies 64 rows by 64 tokens at a time; each of its
 // four warps owns 16 rows. All threads copy K and V into one ring of stages, which the warps share.
-// Copies are issued while products are in flight.
+// Copies are issued while products are in flight. With invariant numerics a unit of work is a
+// segment, as in attention_decode.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
 #include <cubinet/attention_decode_wgmma/product.cuh>
@@ -81,12 +90,12 @@ class LaneRows {
   SoftCap<soft_cap> soft_cap_;
 };
 
-// Processes all slices of a work item.
+// Processes the slices from `first` to `end` of a work item.
 __device__ inline void process_slices(RowState& state, WarpgroupStream& stream, const LaneRows& rows,
-                                      SharedAddress q_shared) {
+                                      SharedAddress q_shared, int first, int end) {
   Weights weights{};
 #pragma unroll 1
-  for (int i = 0; i < stream.count(); ++i) {
+  for (int i = first; i < end; ++i) {
     FragmentD scores[kTilesS];
     wgmma_wait<0>(state.output, weights.steps);
     stream.wait();
@@ -120,7 +129,25 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   const int first_row = static_cast<int>(threadIdx.x) / 32 * Shape::kWarpRows;
   RowState state{};
   state.maximum[0] = state.maximum[1] = negative_infinity();
-  process_slices(state, stream, LaneRows(p, rows, sequence, first_row), q_shared);
+  const LaneRows lane_rows(p, rows, sequence, first_row);
+  if constexpr (Shape::kInvariant) {
+    ItemSegmentsOf<Shape> segments(p, rows, item, head_kv, first_row, 0);
+#pragma unroll 1
+    for (int first = 0; first < stream.count();) {
+      const int token = stream.token(first);
+      const int end =
+          minimum(stream.count(), first + (kInvariantSegment - token % kInvariantSegment) / kSlice);
+      segments.begin_segment(token);
+      process_slices(state, stream, lane_rows, q_shared, first, end);
+      segments.end_segment(state);
+      first = end;
+    }
+    segments.finish();
+    async_copy_wait<0>();
+    __syncthreads();
+    return;
+  }
+  process_slices(state, stream, lane_rows, q_shared, 0, stream.count());
   async_copy_wait<0>();
   __syncthreads();
   const MergeBuffer merge(q_shared + Shape::kQBytes);

@@ -14,18 +14,24 @@
     {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
      "summary": "KV tokens of one step"},
     {"name": "stages", "type": "int", "minimum": 1, "maximum": 4, "default": 2,
-     "summary": "stages of the ring in shared memory; a stage holds K and V of one step"}
+     "summary": "stages of the ring in shared memory; a stage holds K and V of one step"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "kernels": [
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
-     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, 256) + 31) / 32 * 64) + 16",
+     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, numerics == 'invariant' ? 128 : 256) + 31) / 32 * 64) + 16",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, CTAs that the device holds)",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "head_dim_per_cta_v": "min(head_dim_v, numerics == 'invariant' ? 128 : 256)",
+    "invariant": "numerics == 'invariant'"
+  }
 }
 */
 // Grid: any number of CTAs. A CTA computes one tile of Q after the other. A tile is tile_size_q
@@ -33,7 +39,8 @@
 // first, from the lengths on the device. A counter in global memory gives each CTA its next tile.
 //
 // A warp has registers for 256 columns of the output. With more, a tile is computed once for each
-// part of 256 columns.
+// part of 256 columns. With invariant numerics a part has 128 columns: a warp has the output of the
+// present segment of 512 tokens and that of the earlier ones, which it folds at the segment's end.
 //
 // A CTA has tile_size_q / 16 warps, which share each step of K and V and process 16 rows each. All
 // threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
@@ -55,8 +62,9 @@ using Tile = TileOf<Shape>;
 struct NoDraftMask {};
 
 // Processes all steps of a tile. `first_row` is the first row of this warp in the tile.
-__device__ inline void process_steps(RowState& state, KvStream& stream, const AttentionPrefillParameters& p,
-                                     const Tile& tile, SharedAddress q_shared, int first_row) {
+__device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folded, KvStream& stream,
+                                     const AttentionPrefillParameters& p, const Tile& tile,
+                                     SharedAddress q_shared, int first_row) {
   const int lane = threadIdx.x % 32;
   const PackedRows rows = tile.rows(p);
   const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
@@ -84,6 +92,8 @@ __device__ inline void process_steps(RowState& state, KvStream& stream, const At
     stream.copy_k(step + stages);
     multiply_pv(state, weights, stream.v_step(), lane);
     stream.advance();
+    if (Shape::kInvariant && ((token + Shape::kStep) % kInvariantSegment == 0 || step + 1 == stream.count()))
+      folded.add(state);
   }
 }
 
@@ -103,9 +113,15 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
 
   RowState state = {};
   state.maximum[0] = state.maximum[1] = negative_infinity();
-  process_steps(state, stream, p, tile, q_shared, first_row);
+  FoldedRowsOf<Shape> folded;
+  process_steps(state, folded, stream, p, tile, q_shared, first_row);
   async_copy_wait<0>();
-  store_tile<Shape::Output>(p, tile, state, q_shared + first_row * Shape::kRowBytesQ, first_row);
+  const SharedAddress staging = q_shared + first_row * Shape::kRowBytesQ;
+  if constexpr (Shape::kInvariant) {
+    store_tile<Shape::Output>(p, tile, folded, staging, first_row);
+  } else {
+    store_tile<Shape::Output>(p, tile, state, staging, first_row);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)

@@ -48,6 +48,7 @@ constexpr Choice kMasks[] = {
     {"dense", CUBINET_MASK_DENSE}, {"causal", CUBINET_MASK_CAUSAL}, {"custom", CUBINET_MASK_CUSTOM}};
 constexpr Choice kLayouts[] = {
     {"paged", CUBINET_KV_PAGED}, {"contiguous", CUBINET_KV_CONTIGUOUS}, {"sequences", CUBINET_KV_SEQUENCES}};
+constexpr Choice kNumerics[] = {{"fast", 0}, {"invariant", CUBINET_ATTENTION_INVARIANT}};
 constexpr Choice kOrders[] = {{"nhd", CUBINET_KV_NHD}, {"hnd", CUBINET_KV_HND}};
 constexpr Choice kProblemFlags[] = {{"ragged_q", CUBINET_ATTENTION_RAGGED_Q},
                                     {"lse", CUBINET_ATTENTION_LSE},
@@ -103,7 +104,8 @@ void ProblemValues::read_problem(const nb::dict& fields) {
   p.mask = choice_of("mask", fields["mask"], kMasks);
   p.kv_order = choice_of("kv_order", fields["kv_order"], kOrders);
   p.kv_layout = choice_of("kv_layout", fields["kv_layout"], kLayouts);
-  p.flags = flags_of(fields, kProblemFlags);
+  p.flags = flags_of(fields, kProblemFlags) |
+            static_cast<std::uint32_t>(choice_of("numerics", fields["numerics"], kNumerics));
   if (fields["kv_lengths"].is_none()) return;
   for (const nb::handle given : fields["kv_lengths"]) {
     const std::int64_t length = argument_integer("'kv_lengths'", given);

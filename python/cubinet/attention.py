@@ -52,6 +52,9 @@ class AttentionProblem:
     sinks: bool = False
     """Each head has a logit, `sinks`, that only adds to the softmax sum."""
     scales_on_device: bool = False
+    numerics: str = "fast"
+    """"fast", or "invariant": a row has the same bits in every batch, chunk and page, and by prefill and
+    by decode. K and V must have 16 bits."""
     append: bool = False
     """A run first writes the new K and V to the cache."""
     append_only: bool = False

@@ -27,7 +27,7 @@ struct FieldWriter {
   }
   template <class Value>
   void operator()(const char* name, const std::optional<Value>& value) {
-    if (value) object[name] = *value;
+    if (value) (*this)(name, *value);
   }
 };
 
@@ -50,6 +50,9 @@ constexpr SparseAttention last_of(SparseAttention) {
 }
 constexpr KvOrder last_of(KvOrder) {
   return KvOrder::hnd;
+}
+constexpr AttentionNumerics last_of(AttentionNumerics) {
+  return AttentionNumerics::invariant;
 }
 
 // Reads the fields that visit_fields() names from a JSON object. Keeps the first error.
@@ -153,6 +156,10 @@ void visit_fields(Visitor& field, AttentionProblem& problem) {
   field("soft_cap", problem.soft_cap);
   field("output_scale", problem.output_scale);
   field("scales_on_device", problem.scales_on_device);
+  std::optional<AttentionNumerics> numerics;
+  if (problem.is_invariant()) numerics = problem.numerics;
+  field("numerics", numerics);
+  if (numerics) problem.numerics = *numerics;
 }
 
 template <class Visitor>

@@ -86,10 +86,13 @@ TEST_CASE("the rules divide KV themselves, but need not divide it at all") {
   CHECK(test::holds(test::decline_of(problem, "published", known), "fixed length"));
 }
 
-TEST_CASE("a soft cap, and a window beside a custom mask, would be ignored") {
+TEST_CASE("invariant numerics, a soft cap, and a window beside a custom mask, would be ignored") {
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   test::Known known{test::kB200, {}, {}};
   known.options.assumes_all_kernels = true;
+  problem.numerics = AttentionNumerics::invariant;
+  CHECK(test::holds(test::decline_of(problem, "published", known), "arithmetic"));
+  problem.numerics = AttentionNumerics::fast;
   problem.soft_cap = 30;
   CHECK(test::holds(test::decline_of(problem, "published", known), "soft cap"));
   problem.soft_cap = std::nullopt;

@@ -88,6 +88,14 @@ TEST_CASE("prompts share a row if their query lengths round up to the same power
   CHECK(problem_of(512) != problem_of(8192));
 }
 
+TEST_CASE("invariant numerics have rows of their own") {
+  AttentionProblem problem = llama(8, 8192);
+  const std::string fast = tuning_problem(problem);
+  CHECK(fast.find("numerics") == std::string::npos);
+  problem.numerics = AttentionNumerics::invariant;
+  CHECK(tuning_problem(problem) != fast);
+}
+
 TEST_CASE("splits are those of sequences that are long") {
   AttentionProblem problem = llama(2, 8192);
   const TuningTable table = table_of(row_of(problem));

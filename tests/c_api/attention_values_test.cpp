@@ -128,6 +128,13 @@ TEST_CASE("prompts and their KV without pages are described by a flag and a layo
   }
 }
 
+TEST_CASE("invariant numerics are asked for by a flag") {
+  cubinet_attention_problem given = llama();
+  CHECK(problem_of(&given)->numerics == AttentionNumerics::fast);
+  given.flags = CUBINET_ATTENTION_INVARIANT;
+  CHECK(problem_of(&given)->numerics == AttentionNumerics::invariant);
+}
+
 TEST_CASE("plan options may be absent") {
   CHECK(plan_options_of(nullptr)->backend == kAutomaticBackend);
   CHECK_FALSE(plan_options_of(nullptr)->rules);

@@ -88,7 +88,7 @@ TEST_CASE("every option reaches the problem") {
       "--op decode --batch 3 --q-len 2 --kv-len 500 --heads-q 12 --heads-kv 4 --head-dim-qk 64 --head-dim-v "
       "256 "
       "--dtype-q e4m3 --dtype-kv e2m1 --dtype-o fp16 --page-size 32 --window 100 --mask causal --sinks "
-      "--layout hnd "
+      "--layout hnd --numerics invariant "
       "--device sm_103 --sm-count 152");
   const auto problem = attention_problem_of(arguments);
   REQUIRE(problem);
@@ -107,6 +107,7 @@ TEST_CASE("every option reaches the problem") {
   CHECK(problem->window == 100);
   CHECK(problem->sinks);
   CHECK(problem->kv_order == KvOrder::hnd);
+  CHECK(problem->is_invariant());
   const auto device = device_facts_of(described);
   REQUIRE(device);
   CHECK(device->capability == ComputeCapability{10, 3});

@@ -327,6 +327,60 @@ TEST_CASE("no shape of prefill attention has registers to spill, on old and new 
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
+TEST_CASE(
+    "every kernel with invariant numerics compiles without a warning or a stack, on old and new targets") {
+  std::vector<CompileRequest> requests;
+  const auto add = [&](const char* name, const char* target) -> CompileRequest& {
+    CompileRequest& request = requests.emplace_back(test::builtin_request(name, target));
+    request.spec.set("numerics", "invariant");
+    return request;
+  };
+  for (const char* target : {"sm_80", "sm_90a", "sm_120f"}) {
+    for (const bool all_options : {false, true}) {
+      for (const int head_dim : {64, 72, 96, 128, 192, 256, 512}) {
+        CompileRequest& request = add("attention_prefill", target);
+        request.spec.set("head_dim_qk", head_dim)
+            .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
+            .set("tile_size_q", head_dim > 128 ? 64 : 128)
+            .set("stages", head_dim >= 256 ? 1 : 2)
+            .set("dtype_o", all_options ? "fp32" : "bf16")
+            .set("kv_layout", all_options ? "paged" : "contiguous")
+            .set("mask", all_options ? "causal" : "dense")
+            .set("sliding_window", ParameterValue(all_options))
+            .set("soft_cap", ParameterValue(all_options))
+            .set("separate_page_tables", ParameterValue(all_options));
+        const auto resolved = request.kernel_template->resolve(request.spec);
+        REQUIRE(resolved);
+        if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
+      }
+      for (const int head_dim : {64, 128, 256}) {
+        add("attention_combine", target)
+            .spec.set("head_dim_v", head_dim)
+            .set("dtype_o", all_options ? "fp32" : "bf16")
+            .set("sliding_window", ParameterValue(all_options))
+            .set("slice", all_options ? 512 : 16);
+        for (const int rows : {16, 32, 64}) {
+          if (head_dim == 256 && (rows == 64 || std::string_view(target) == "sm_120f")) continue;
+          if (head_dim == 128 && rows == 64 && std::string_view(target) == "sm_120f") continue;  // too large
+          CompileRequest& request = add("attention_decode", target);
+          request.spec.set("head_dim_qk", head_dim).set("head_dim_v", head_dim).set("tile_size_q", rows);
+          request.spec.set("stages", 2)
+              .set("page_size", all_options ? 8 : 64)
+              .set("mask", all_options ? "custom" : "causal")
+              .set("sliding_window", ParameterValue(all_options))
+              .set("soft_cap", ParameterValue(all_options))
+              .set("separate_page_tables", ParameterValue(all_options));
+          if (std::string_view(target) != "sm_90a" || rows != 64) continue;
+          CompileRequest by_warpgroups = test::builtin_request("attention_decode_wgmma", target);
+          by_warpgroups.spec.parameters = request.spec.parameters;
+          requests.push_back(by_warpgroups);
+        }
+      }
+    }
+  }
+  check_without_a_word(*open_compiler(test::compiler_search()), requests);
+}
+
 // 64 rows of 512 columns take half of the register file, so some kernels keep the data for the end
 // of a step on the stack. A larger stack would contain data of a product.
 TEST_CASE(

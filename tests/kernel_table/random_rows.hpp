@@ -50,6 +50,7 @@ inline KernelSelector random_selector(std::mt19937_64& random) {
   s.ue8m0_output_scale = flag();
   s.soft_cap = flag();
   s.separate_page_tables = flag();
+  s.invariant = flag();
   return s;
 }
 

@@ -64,6 +64,7 @@ def test_a_plan_needs_no_driver(make_runtime):
         ({"mask": "full"}, "'mask' is \"full\".*causal"),
         ({"kv_order": "ndh"}, "'kv_order'"),
         ({"kv_layout": "packed"}, "'kv_layout' is \"packed\".*sequences"),
+        ({"numerics": "exact"}, "'numerics' is \"exact\".*invariant"),
         ({"kv_lengths": (1, 2)}, "'kv_lengths' has 2 lengths"),
         ({"kv_lengths": (1, 2, 5000)}, "5000"),
         ({"page_size": 0}, "page"),
@@ -85,6 +86,12 @@ def test_a_number_that_c_cannot_express_is_refused_by_name(runtime):
                    {"mask": "\ud800"}):
         with pytest.raises(cubinet.InvalidArgument, match=f"'{next(iter(change))}'"):
             runtime.attention_plan(dataclasses.replace(PROBLEM, **change))
+
+
+def test_invariant_numerics_choose_other_kernels(runtime):
+    fast = runtime.attention_plan(PROBLEM, "9.0")
+    assert fast != runtime.attention_plan(dataclasses.replace(PROBLEM, numerics="invariant"), "9.0")
+    assert fast == runtime.attention_plan(dataclasses.replace(PROBLEM, numerics="fast"), "9.0")
 
 
 def test_options_of_a_plan_are_members_of_plan_options(runtime):

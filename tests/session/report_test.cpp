@@ -51,6 +51,13 @@ TEST_CASE("the middle of the rounds counts, of both kernels") {
   CHECK(described["rounds"]["seconds"].size() == 3);
 }
 
+TEST_CASE("a row states invariant numerics, which have other times") {
+  BenchmarkRow row = measured_row();
+  CHECK_FALSE(describe(row).contains("numerics"));
+  row.given.problem.numerics = AttentionNumerics::invariant;
+  CHECK(describe(row)["numerics"] == "invariant");
+}
+
 TEST_CASE("a table has the columns of the field, in milliseconds, and quotes what holds commas") {
   const auto fields = fields_of(to_csv(std::vector{measured_row()}, 42));
   CHECK(fields.at("median_time") == "2");

@@ -68,6 +68,15 @@ TEST_CASE("an attention problem and its options are equal when read") {
   CHECK(*read.devices.begin() == device);
 }
 
+TEST_CASE("invariant numerics are a member of a problem, and fast ones are left out") {
+  WorkloadAttention attention;
+  CHECK_FALSE(entry_json({attention, {WorkloadDevice{{9, 0}}}, 0})["attention"].contains("numerics"));
+  attention.problem.numerics = AttentionNumerics::invariant;
+  const WorkloadEntry entry{attention, {WorkloadDevice{{9, 0}}}, 0};
+  CHECK(entry_json(entry)["attention"]["numerics"] == "invariant");
+  CHECK(std::get<WorkloadAttention>(round_trip(entry).work).problem == attention.problem);
+}
+
 TEST_CASE("a problem that cannot exist, a number without a type and a missing field are refused") {
   WorkloadAttention attention;
   const auto refused = [](nlohmann::json line) {

@@ -2,6 +2,7 @@
 #pragma once
 // The template `attention_decode`: portable, for head dims up to 256.
 #include "decode_family.hpp"
+#include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
 
@@ -31,7 +32,19 @@ inline bool preferred(const AttentionProblem&, ComputeCapability) {
   return true;
 }
 
+// Returns the resources with invariant numerics: one group of warps, which share a step.
+inline DecodeBlock invariant_block(const AttentionProblem& problem, const DecodeTile& tile) {
+  DecodeBlock block;
+  const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
+  block.slice = kInvariantSegment;
+  block.threads = tile.q * tile.kv / (slice_of(problem, tile.q) == 32 ? 16 : 8);
+  block.shared_bytes = tile.q * (2 * kInvariantStep * 4 + problem.head_dim_qk * kProductBytes) + ring;
+  block.registers = widest_head(problem) > 64 ? 255 : 168;
+  return block;
+}
+
 inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
+  if (problem.is_invariant()) return invariant_block(problem, tile);
   DecodeBlock block;
   block.slice = slice_of(problem, tile.q);
   const std::uint32_t warps_kv = tile.kv / block.slice;
@@ -81,8 +94,21 @@ inline std::vector<DecodeCandidate> tiles_of_64_rows(const AttentionProblem& pro
   return candidates;
 }
 
+// Returns the tiles with invariant numerics, all of which give the same bits: rings of three stages
+// and of two.
+inline std::vector<DecodeCandidate> invariant_tiles(const AttentionProblem& problem) {
+  std::vector<DecodeCandidate> candidates;
+  const std::uint32_t most = widest_head(problem) > 128 ? 32 : 64;  // the template's limit
+  for (std::uint32_t q = std::min(smallest_tile_q(problem), most); q >= kTileRows; q /= 2) {
+    for (const std::uint32_t stages : {3U, 2U})
+      candidates.push_back({DecodeTile{q, kInvariantStep, stages}});
+  }
+  return candidates;
+}
+
 // Tiles that hold all rows come first. Smaller ones read KV once more each, but waste fewer rows.
 inline std::vector<DecodeCandidate> tiles(const AttentionProblem& problem) {
+  if (problem.is_invariant()) return invariant_tiles(problem);
   std::vector<DecodeCandidate> candidates;
   for (std::uint32_t q = smallest_tile_q(problem); q >= kTileRows; q /= 2) {
     const auto of_q = q == 64 ? tiles_of_64_rows(problem) : tiles_up_to_32_rows(problem, q);
@@ -100,6 +126,7 @@ inline const DecodeFamily kAttentionDecode = {
     .source = "the only one of its head dims that runs everywhere",
     .tiles = attention_decode::tiles,
     .block = attention_decode::block,
+    .has_numerics = true,
 };
 
 }  // namespace cubinet

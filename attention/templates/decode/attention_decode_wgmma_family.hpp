@@ -2,6 +2,7 @@
 #pragma once
 // The template `attention_decode_wgmma`: tiles of 64 rows on Hopper, 16-bit KV.
 #include "decode_family.hpp"
+#include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
 
@@ -17,6 +18,8 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
   if (device != kDevice)
     return "attention_decode_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
   if (converts_kv(problem)) return "attention_decode_wgmma multiplies KV as it is, of 16 bits";
+  if (problem.is_invariant() && problem.head_dim_v > 128)
+    return "attention_decode_wgmma has invariant numerics for head dims of V up to 128";
   const std::uint64_t rows = rows_of_kv_head(problem);
   if (rows > kRows / 2) return "";
   return "attention_decode_wgmma has tiles of " + std::to_string(kRows) + " rows, of which " +
@@ -31,7 +34,7 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   const std::uint32_t ring = tile.kv * tile.stages * kv_row_bytes(problem);
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   DecodeBlock block;
-  block.slice = tile.kv;
+  block.slice = problem.is_invariant() ? kInvariantSegment : tile.kv;
   block.threads = 128;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge);
   block.registers = widest_head(problem) > 64 ? 255 : 168;
@@ -58,6 +61,7 @@ inline const DecodeFamily kAttentionDecodeWgmma = {
     .source = "on an H200 0.86 of attention_decode's time",
     .tiles = attention_decode_wgmma::tiles,
     .block = attention_decode_wgmma::block,
+    .has_numerics = true,
 };
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #include "decode_division.hpp"
 
 #include "rounding.hpp"
+#include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -137,7 +138,8 @@ class DecodeDivision {
   }
 
   // Returns the splits with their cost. A CTA takes at least `min_units` units; by default two, or
-  // one if the plan counts on one.
+  // one if the plan counts on one. With invariant numerics a unit is a segment, each of which may
+  // have a slot, and a second kernel folds those that the first kernel has stored.
   DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks,
                         std::optional<std::uint32_t> min_units = std::nullopt) const {
     DecodeSplits splits;
@@ -146,21 +148,26 @@ class DecodeDivision {
     const bool many_rows = tile_.shape.q > 32 && !converts_kv(problem_);
     const std::uint32_t inside = many_rows ? kMostPartialsOfManyRows : kMostPartialsInside;
     splits.combines_apart = can_combine_ && count > tile_.block.partials_inside.value_or(inside);
-    splits.unit = tile_.shape.kv;
+    splits.unit = problem_.is_invariant() ? kInvariantSegment : tile_.shape.kv;
     // The unit is as coarse as necessary: the kernel counts the units of all tiles in 31 bits.
     const auto units = [&] {
       return static_cast<double>(tiles()) *
                  std::max(divide_up(readable_tokens(problem_.kv_len), splits.unit), 1U) +
              splits.blocks;
     };
-    while (units() > kMostUnits && splits.unit < kMaximumKvLength)
+    while (units() > kMostUnits && splits.unit < kMaximumKvLength && !problem_.is_invariant())
       splits.unit *= 2;
     constexpr double most_of_least = 2;
+    if (problem_.is_invariant()) min_units = 1;
     splits.min_units = min_units.value_or(static_cast<std::uint32_t>(std::clamp(
         std::ceil(lengths(splits.unit, 1).units * q_tiles() / splits.blocks), 1.0, most_of_least)));
     const bool one_unit = readable_tokens(problem_.kv_len) <= splits.unit;
     const bool one_sequence = problem_.batch == 1 && !problem_.ragged_q && splits.blocks == tiles();
     splits.slots = one_unit || one_sequence ? 0 : std::uint64_t{2} * splits.blocks;
+    if (problem_.is_invariant() && splits.slots != 0) {
+      splits.combines_apart = true;
+      splits.slots = tiles() * divide_up(readable_tokens(problem_.kv_len), splits.unit);
+    }
     compare(splits);
     return splits;
   }

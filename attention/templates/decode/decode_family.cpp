@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_family.hpp"
 
+#include "templates/invariant_numerics.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -60,7 +62,12 @@ std::string decode_gap(const AttentionProblem& problem, ComputeCapability device
     return "decode attention writes e4m3 on devices from " + kFirstWithConversions.to_string() +
            " on, and this one is of " + device.to_string();
   }
-  return "";
+  return invariant_gap(problem);
+}
+
+std::string numerics_gap(const DecodeFamily& family, const AttentionProblem& problem) {
+  if (family.has_numerics || !problem.is_invariant()) return "";
+  return std::string(family.name) + " has no invariant numerics";
 }
 
 bool decode_has_sizes(const AttentionProblem& problem) {
@@ -73,7 +80,8 @@ bool decode_has_sizes(const AttentionProblem& problem) {
   };
   const std::uint32_t qk = problem.head_dim_qk;
   const std::uint32_t v = problem.head_dim_v;
-  return problem.is_mla_generation() || (is_narrow(qk) && is_narrow(v)) || (qk == 512 && v == 512);
+  if (is_narrow(qk) && is_narrow(v)) return true;
+  return problem.is_mla_generation() || (qk == 512 && v == 512 && !problem.is_invariant());
 }
 
 KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem) {
@@ -94,6 +102,7 @@ KernelSpec decode_specification(const DecodeFamily& family, const AttentionProbl
       .set("sliding_window", ParameterValue(custom || problem.is_sliding()))
       .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
       .set("separate_page_tables", ParameterValue(problem.separate_page_tables));
+  if (family.has_numerics) spec.set("numerics", ParameterValue(std::string(to_string(problem.numerics))));
   return spec;
 }
 
@@ -116,7 +125,8 @@ KernelSpec combine_specification(const DecodeFamily& family, const AttentionProb
   const bool has_window = kernel.parameters.at("sliding_window") == ParameterValue(true);
   spec.set("converts_kv", ParameterValue(converts_kv(problem)))
       .set("cluster_size", block.cluster)
-      .set("slice", has_window ? block.slice : 16);
+      .set("slice", has_window ? block.slice : 16)
+      .set("numerics", ParameterValue(std::string(to_string(problem.numerics))));
   return spec;
 }
 

@@ -66,11 +66,17 @@ struct DecodeFamily {
   // Returns whether the estimates for the problem were compared with times of the other families of
   // which this is true, so that the cost model chooses among them. Null: never.
   bool (*is_compared)(const AttentionProblem& problem) = nullptr;
+  // If true, the template has the parameter `numerics`.
+  bool has_numerics = false;
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can
 // express the problem.
 std::string decode_gap(const AttentionProblem& problem, ComputeCapability device);
+
+// Returns one sentence that states that the family has no invariant numerics if the problem asks
+// for them, or an empty string.
+std::string numerics_gap(const DecodeFamily& family, const AttentionProblem& problem);
 
 // Returns whether a family's template has the head dims and the page size.
 bool decode_has_sizes(const AttentionProblem& problem);

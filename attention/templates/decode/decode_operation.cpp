@@ -33,7 +33,8 @@ class DecodeTemplateFamily final : public TemplateFamily {
   std::string_view name() const override { return family_.name; }
 
   std::string gap(const AttentionProblem& problem, ComputeCapability device) const override {
-    return family_.gap(problem, device);
+    std::string numerics = numerics_gap(family_, problem);
+    return numerics.empty() ? family_.gap(problem, device) : numerics;
   }
 
   KernelSpec specification(const AttentionProblem& problem) const override {

@@ -77,7 +77,8 @@ Result<WorkspaceSizes> decode_workspace(const AttentionProblem& problem, const D
     sizes.counter_bytes = aligned(problem.batch * q_tiles * problem.heads_kv * sizeof(std::int32_t));
   sizes.partial_output_bytes = aligned(rows * problem.head_dim_v * sizeof(float));
   sizes.partial_stats_offset = sizes.partial_output_bytes;
-  sizes.partial_stats_bytes = rows * sizeof(float);
+  const std::uint64_t stats = problem.is_invariant() ? 2 : 1;  // of a row: maximum and sum, or LSE
+  sizes.partial_stats_bytes = rows * stats * sizeof(float);
   sizes.scratch_bytes = sizes.partial_stats_offset + sizes.partial_stats_bytes;
   return sizes;
 }

@@ -4,6 +4,7 @@
 #include "decode_parameters.hpp"
 #include "rounding.hpp"
 #include "size_limits.hpp"
+#include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -68,6 +69,11 @@ Result<void> check_limits(const PlanRequest& request) {
                  "a KV split has " + std::to_string(*tokens) + " tokens, but must have a multiple of " +
                      std::to_string(kSplitTokensMultiple) + " up to " + std::to_string(kMaximumKvLength)};
   }
+  if (tokens && problem.is_invariant()) {
+    return Error{ErrorCode::invalid_argument,
+                 "invariant numerics divides KV into segments of " + std::to_string(kInvariantSegment) +
+                     " tokens: it takes no tokens of a split"};
+  }
   if (splits && tokens) {
     return Error{ErrorCode::invalid_argument, "both the number of KV splits and their tokens are given",
                  "give one of them"};
@@ -110,10 +116,13 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
   plan.splits = splits.count;
   if (splits.combines_apart) {
     plan.combine = combine_specification(family, problem, tile.shape);
-    if (splits.split_is_unit && has_kernel && !has_kernel(plan.combine)) {
-      return Error{ErrorCode::unsupported, "KV splits of a fixed length need a kernel that combines them: " +
-                                               plan.combine.to_string() +
-                                               " does not exist here, and none may be compiled"};
+    const bool needs_combine = splits.split_is_unit || problem.is_invariant();
+    if (needs_combine && has_kernel && !has_kernel(plan.combine)) {
+      return Error{ErrorCode::unsupported,
+                   std::string(problem.is_invariant() ? "segments of invariant numerics"
+                                                      : "KV splits of a fixed length") +
+                       " need a kernel that combines them: " + plan.combine.to_string() +
+                       " does not exist here, and none may be compiled"};
     }
   }
   plan.q_tiles = divide_up(problem.group_size() * problem.q_len, tile.shape.q);

@@ -17,11 +17,12 @@ inline bool preferred(const AttentionProblem&, ComputeCapability) {
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
   constexpr std::uint32_t kElementBytes = 2;
   constexpr std::uint32_t kNextTileBytes = 16;
-  constexpr std::uint32_t kMostColumns = 256;  // of the output, for which a warp has registers
+  // A warp has registers for these columns of the output. Invariant numerics have two outputs.
+  const std::uint32_t most_columns = problem.is_invariant() ? 128 : 256;
   PrefillBlock block;
   block.threads = 2 * tile.q;
   block.tile_heads = problem.group_size();
-  block.column_parts = (problem.head_dim_v + kMostColumns - 1) / kMostColumns;
+  block.column_parts = (problem.head_dim_v + most_columns - 1) / most_columns;
   // Rows are padded to multiples of 64 bytes.
   const auto padded = [](std::uint32_t columns) { return (columns + 31) / 32 * 32; };
   const std::uint32_t columns_v = problem.head_dim_v / block.column_parts;
@@ -45,6 +46,7 @@ inline const PrefillFamily kAttentionPrefill = {
     .source = "the one that runs everywhere",
     .tiles = attention_prefill::tiles,
     .block = attention_prefill::block,
+    .has_numerics = true,
 };
 
 }  // namespace cubinet

@@ -4,6 +4,7 @@
 #include "rounding.hpp"
 #include "size_limits.hpp"
 #include "templates/decode/decode_family.hpp"
+#include "templates/invariant_numerics.hpp"
 
 namespace cubinet {
 
@@ -29,7 +30,12 @@ std::string prefill_gap(const AttentionProblem& problem, ComputeCapability devic
            std::string(to_string(problem.data_type_q)) + ", K " +
            std::string(to_string(problem.data_type_k)) + ", V " + std::string(to_string(problem.data_type_v));
   }
-  return "";
+  return invariant_gap(problem);
+}
+
+std::string numerics_gap(const PrefillFamily& family, const AttentionProblem& problem) {
+  if (family.has_numerics || !problem.is_invariant()) return "";
+  return std::string(family.name) + " has no invariant numerics";
 }
 
 KernelSpec prefill_specification(const PrefillFamily& family, const AttentionProblem& problem) {
@@ -47,6 +53,7 @@ KernelSpec prefill_specification(const PrefillFamily& family, const AttentionPro
       .set("sliding_window", ParameterValue(problem.is_sliding()))
       .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
       .set("separate_page_tables", ParameterValue(paged && problem.separate_page_tables));
+  if (family.has_numerics) spec.set("numerics", ParameterValue(std::string(to_string(problem.numerics))));
   return spec;
 }
 

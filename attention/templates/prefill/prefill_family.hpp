@@ -53,11 +53,17 @@ struct PrefillFamily {
   // If true, the argument is AttentionPrefillMapParameters, whose maps prefill_maps() describes. If
   // false, it is AttentionPrefillParameters.
   bool has_maps = false;
+  // If true, the template has the parameter `numerics`.
+  bool has_numerics = false;
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can
 // express the problem. Generation that decode attention serves is such a gap.
 std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device);
+
+// Returns one sentence that states that the family has no invariant numerics if the problem asks
+// for them, or an empty string.
+std::string numerics_gap(const PrefillFamily& family, const AttentionProblem& problem);
 
 // Returns the specification of the kernel without its tile, which all plans of the problem share.
 // The second overload includes the tile.

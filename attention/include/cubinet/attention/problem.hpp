@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -20,6 +21,13 @@ enum class KvOrder : std::uint8_t {
   nhd = 0,  // [pages, page size, heads_kv, head dim]
   hnd = 1,  // [pages, heads_kv, page size, head dim]
 };
+
+// The order and the rounding of a row's sums.
+enum class AttentionNumerics : std::uint8_t {
+  fast = 0,       // any: they may depend on the batch, the tile and the number of splits
+  invariant = 1,  // those of docs/arithmetic.md, in every kernel and for every batch
+};
+std::string_view to_string(AttentionNumerics value);  // "fast"
 
 // The absence of a window or chunk.
 inline constexpr std::uint32_t kUnlimited = 0x7fffffff;
@@ -68,6 +76,9 @@ struct AttentionProblem {
   std::optional<double> soft_cap = std::nullopt;
   double output_scale = 1;        // the factor of the output
   bool scales_on_device = false;  // if true, every run reads both scales from the device
+  // With invariant numerics a row has the same bits in every batch, chunk and page, and whether
+  // prefill, append or generation computes it. K and V must have 16 bits.
+  AttentionNumerics numerics = AttentionNumerics::fast;
   // The known length of each sequence at planning time, in the order on the device. Empty: every
   // sequence may have kv_len tokens. These lengths affect the division of work and never the
   // result: kernels read the lengths themselves.
@@ -111,6 +122,7 @@ struct AttentionProblem {
   // Page table entries for kv_len tokens. REQUIRES: a paged layout.
   std::uint32_t pages_per_sequence() const;
   bool is_generation() const { return !prefill; }
+  bool is_invariant() const { return numerics == AttentionNumerics::invariant; }
   // Returns whether this is latent attention as in DeepSeek models: 576 columns of Q and K, of
   // which 512 are latent and 64 are rotated.
   bool is_mla_generation() const { return is_generation() && head_dim_qk == 576 && head_dim_v == 512; }

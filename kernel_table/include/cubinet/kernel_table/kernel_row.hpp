@@ -53,6 +53,8 @@ struct KernelSelector {
   bool soft_cap = false;
   // If true, K and V have separate page tables. Published kernels require both.
   bool separate_page_tables = false;
+  // If true, computes each row by the arithmetic of docs/arithmetic.md.
+  bool invariant = false;
 
   friend bool operator==(const KernelSelector&, const KernelSelector&) = default;
 };

@@ -17,7 +17,7 @@ namespace cubinet {
 //   word 1  u8 data types of Q, K, V, O; u16 flags (bit 0 dynamic_page, 1 groups_tokens_heads_q,
 //           2 reuses_smem_k_for_v, 3 two_cta, 4 skips_softmax, 5 fp16_softmax, 6 spcompress,
 //           7 fuses_inverse_rope_quant, 8 ue8m0_output_scale, 9 soft_cap,
-//           10 separate_page_tables; others 0); u16 tile_size_q
+//           10 separate_page_tables, 11 invariant; others 0); u16 tile_size_q
 //   word 2  u16 tile_size_kv, head_dim_per_cta_v, head_dim_qk, head_dim_v
 //   word 3  u16 Sage block sizes of Q, K, P, V
 //   word 4  u32 tokens_per_page, u32 0

@@ -3,6 +3,7 @@
 // The rows of the output: scales, sinks and LSEs.
 //
 // Shape: Output, kConvertsKv, kHeadDimV, kTileQ
+#include <cubinet/attention/invariant.cuh>
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention/shape.cuh>
 #include <cubinet/elements.cuh>
@@ -85,6 +86,24 @@ __device__ inline void store_output(const AttentionDecodeParameters& p, const Ou
   store_elements<Element>(row.address<Element>(p) + first * sizeof(Element), values);
   if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse * kLn2);
 }
+
+// The end of a row with invariant numerics: the sink, one division and the LSE.
+struct FinishedRow {
+  float kept;    // the factor of the sink
+  float factor;  // the factor that normalises
+  float lse;     // natural logarithm
+
+  // `fold` has all segments of the row of query head `head`.
+  template <class Parameters>
+  __device__ FinishedRow(const Parameters& p, int head, RowFold fold) {
+    const RowEpilogue<false> epilogue(p, head);
+    kept = fold.add_sink(epilogue.sink);
+    factor = fold.normaliser(epilogue.factor);
+    lse = __fmul_rn(fold.lse(), kLn2);
+  }
+
+  __device__ float normalised(float value) const { return __fmul_rn(__fmul_rn(value, kept), factor); }
+};
 
 // The part of a tile's row that a thread processes, from element `first` on.
 struct RowPart {

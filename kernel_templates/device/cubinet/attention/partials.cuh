@@ -2,7 +2,7 @@
 #pragma once
 // The partial results of tiles that several CTAs share (split-KV), and how they are combined.
 //
-// Shape: kClusterSize, kHeadDimV
+// Shape: kClusterSize, kHeadDimV, kInvariant
 #include <cubinet/attention/output.cuh>
 #include <cubinet/attention/work_division.cuh>
 
@@ -21,6 +21,15 @@ struct PartialSlotsOf {
   // `share` is the number of units of a CTA.
   __device__ PartialSlotsOf(const AttentionDecodeParameters& p, const WorkItem& tile, int share)
       : rank(tile.q_tile % Shape::kClusterSize) {
+    if constexpr (Shape::kInvariant) {
+      // The CTA that begins the tile has folded its segments.
+      const int folded = minimum((tile.tile_begin / share + 1) * share, tile.tile_end) - tile.tile_begin;
+      count = tile.tile_end - tile.tile_begin - folded + 1;
+      first = tile.tile_begin;
+      previous = first + folded - 1;
+      step = 1;
+      return;
+    }
     if (p.split_is_unit != 0) {
       count = tile.tile_end - tile.tile_begin;
       first = previous = tile.tile_begin;
@@ -49,7 +58,10 @@ class PartialRowsOf {
         first_(static_cast<long long>(head_kv) * p.partial_rows),
         slot_rows_(p.heads_kv.divisor * p.partial_rows) {}
 
-  __device__ GlobalAddress lse(int slot, int row) const { return lse_ + 4 * index(slot, row); }
+  // Returns the address of a row's LSE or, with invariant numerics, of its maximum and its sum.
+  __device__ GlobalAddress lse(int slot, int row) const {
+    return lse_ + (Shape::kInvariant ? 8 : 4) * index(slot, row);
+  }
   __device__ GlobalAddress output(int slot, const RowPart& part) const {
     return output_ + 4 * (Shape::kHeadDimV * index(slot, part.row) + part.first);
   }

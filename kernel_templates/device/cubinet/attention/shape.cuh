@@ -36,6 +36,10 @@ struct BasicShape : Declared {
   // that doubled the errors of rows; with e4m3 the difference is not measurable.
   static constexpr float kOffsetSlack = is_same<typename Declared::Kv, e4m3> ? 8.0f : 0.0f;
 
+  // If true, the kernel has invariant numerics (invariant.cuh). Kernels that can have them replace
+  // it.
+  static constexpr bool kInvariant = false;
+
 #if __CUDA_ARCH__ < 890
   static_assert(sizeof(typename Declared::Output) != 1, "dtype_o e4m3 needs a target from sm_89 on");
 #endif

@@ -4,7 +4,8 @@
 //
 // Shape: kSlice   tokens of a slice
 //        kTilesV  tiles of 8 columns of the output that a warp accumulates
-//        Product, kOffsetSlack
+//        Product, kOffsetSlack, kInvariant
+#include <cubinet/attention/invariant.cuh>
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/mma.cuh>
 
@@ -79,6 +80,39 @@ __device__ inline Correction update_softmax(RowStateOf<Shape>& state, FragmentD 
   return correction;
 }
 
+// Does the same with invariant numerics. `scores` are the logits of a step.
+template <class Shape, int kTiles>
+__device__ inline Correction update_invariant_softmax(RowStateOf<Shape>& state, FragmentD (&scores)[kTiles],
+                                                      const float (&scale_log2)[2]) {
+  static_assert(8 * kTiles == kInvariantStep, "a maximum belongs to a whole step");
+  Correction correction;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+#pragma unroll
+    for (int tile = 1; tile < kTiles; ++tile)
+      newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+    newest = fmaxf(state.maximum[half], __fmul_rn(lanes_max<4>(newest), scale_log2[half]));
+    const float offset = weight_offset(newest);
+    correction.of_half[half] = invariant_weight(state.maximum[half], offset);
+    state.maximum[half] = newest;
+    float sum = __fmul_rn(state.sum[half], correction.of_half[half]);
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int i = 2 * half; i < 2 * half + 2; ++i) {
+        scores[tile].r[i] = invariant_weight(__fmul_rn(scores[tile].r[i], scale_log2[half]), offset);
+        sum = __fadd_rn(sum, scores[tile].r[i]);
+      }
+    }
+    state.sum[half] = sum;
+  }
+  // A correction by 1 changes no bit.
+  correction.needed =
+      __any_sync(kAllLanes, correction.of_half[0] != 1.0f || correction.of_half[1] != 1.0f) != 0;
+  return correction;
+}
+
 template <class Shape>
 __device__ inline void correct_output(RowStateOf<Shape>& state, const Correction& correction) {
   if (correction.needed) {
@@ -111,7 +145,12 @@ __device__ inline WeightsOf<Shape> packed(const FragmentD (&scores)[Shape::kSlic
 template <class Shape>
 __device__ inline WeightsOf<Shape> softmax(RowStateOf<Shape>& state, FragmentD (&scores)[Shape::kSlice / 8],
                                            const float (&scale_log2)[2]) {
-  const Correction correction = update_softmax(state, scores, scale_log2);
+  Correction correction;
+  if constexpr (Shape::kInvariant) {
+    correction = update_invariant_softmax(state, scores, scale_log2);
+  } else {
+    correction = update_softmax(state, scores, scale_log2);
+  }
   correct_output(state, correction);
   return packed<Shape>(scores);
 }

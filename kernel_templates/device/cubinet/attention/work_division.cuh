@@ -10,7 +10,9 @@
 // which count as one tile here.
 //
 // Shape: kTileQ, kClusterSize, kPageSize, kCausal, kSlidingWindow, kSeparatePageTables
-//        kSlice   CTAs start to read at a multiple of this many tokens
+//        kInvariant   CTAs start to read at a multiple of a segment, otherwise
+//        kSlice       at a multiple of this many tokens
+#include <cubinet/attention/invariant.cuh>
 #include <cubinet/attention/rows.cuh>
 
 namespace cubinet::attention {
@@ -31,12 +33,14 @@ __device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
 // The work of one sequence and one KV head.
 template <class Shape>
 struct SequenceWorkOf {
-  int begin;    // first token that any row sees, rounded down to a multiple of kSlice
+  static constexpr int kMultiple = Shape::kInvariant ? kInvariantSegment : Shape::kSlice;
+
+  int begin;    // first token that any row sees, rounded down to a multiple of kMultiple
   int units;    // units of each tile; at least one, because a row that sees nothing is written too
   int q_tiles;  // tiles, or clusters of tiles; 0 if the sequence has no query token
 
   __device__ SequenceWorkOf(const AttentionDecodeParameters& p, const Sequence& sequence)
-      : begin(VisibleOf<Shape>::to_token(p, sequence, 0).begin / Shape::kSlice * Shape::kSlice) {
+      : begin(VisibleOf<Shape>::to_token(p, sequence, 0).begin / kMultiple * kMultiple) {
     const int tokens = maximum(VisibleOf<Shape>::to_token(p, sequence, sequence.q_len - 1).end - begin, 0);
     units = maximum(p.unit.quotient(tokens + p.unit.divisor - 1), 1);
     q_tiles = divide_up(p.group.divisor * sequence.q_len, Shape::kTileQ * Shape::kClusterSize);
@@ -101,7 +105,7 @@ class WorkDivisionOf {
     }
     item.q_tile = item.q_tile * Shape::kClusterSize + rank_;
     item.tile_end = item.tile_begin + work.units;
-    item.end = p.split_is_unit != 0 ? unit + 1 : minimum(end_, item.tile_end);
+    item.end = p.split_is_unit != 0 && !Shape::kInvariant ? unit + 1 : minimum(end_, item.tile_end);
     return item;
   }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The products of `attention_decode`. One warp multiplies kRowTiles tiles of 16 rows with one slice
-// at a time.
+// at a time. With invariant numerics, warps with the same rows divide the tokens of a slice for the
+// first product and the columns of V for the second one, so each sum remains one chain.
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention_decode/shape.cuh>
 #include <cubinet/mma.cuh>
@@ -40,18 +41,22 @@ class QFragments {
 };
 
 // Even and odd steps have separate sums if there are few tiles, which halves the chain of dependent
-// products.
+// products. With invariant numerics a logit is one chain.
 constexpr int kTilesS = kSlice / 8;
+constexpr int kPartTiles = kTilesS / Shape::kParts;
 constexpr int kChains = kTilesS == 2 ? 2 : 1;
 
-// The raw logits of 16 rows and a slice, as 16x8 tiles.
+// The raw logits of 16 rows and a slice, as 16x8 tiles, and those that one warp computes.
 using Scores = FragmentD[kTilesS];
+using PartScores = FragmentD[kPartTiles];
 using RowState = RowStateOf<Shape>;
 using Weights = WeightsOf<Shape>;
 
-__device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments& q_fragments,
+// Computes the logits of `kTiles` * 8 tokens, which start at `k_slice`.
+template <int kTiles>
+__device__ inline void multiply_qk(FragmentD (&scores)[kRowTiles][kTiles], const QFragments& q_fragments,
                                    SharedAddress q_warp, SharedAddress k_slice, int lane) {
-  Scores sums[kRowTiles][kChains] = {};
+  FragmentD sums[kRowTiles][kChains][kTiles] = {};
   const SharedAddress k_lane =
       k_slice + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
   // One ldmatrix loads 32 bytes of each of 16 tokens: one step of 16-bit elements (16 columns), or
@@ -65,7 +70,7 @@ __device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments
       a[i / kStepsAtOnce][i % kStepsAtOnce] =
           q_fragments.get(q_warp, lane, i / kStepsAtOnce, first + i % kStepsAtOnce);
 #pragma unroll
-    for (int tile = 0; tile < kTilesS; tile += 2) {
+    for (int tile = 0; tile < kTiles; tile += 2) {
       unsigned k[4];
       load_matrix_x4(k, advanced(k_lane, 2 * first / kStepsAtOnce) + tile * 8 * Shape::kRowBytesK);
 #pragma unroll
@@ -88,7 +93,7 @@ __device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments
 #pragma unroll
   for (int rows = 0; rows < kRowTiles; ++rows) {
 #pragma unroll
-    for (int tile = 0; tile < kTilesS; ++tile) {
+    for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float sum = sums[rows][0][tile].r[i];
@@ -98,12 +103,47 @@ __device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments
   }
 }
 
-// Adds the product of the weights and a slice of V to the output. ldmatrix treats two adjacent
+// The logits of warps with the same rows, in shared memory: each lane's part of each tile, of two
+// slices in turn.
+class SharedScores {
+ public:
+  // `memory` holds the logits of the tile's rows; `part` is the index of this warp among those with
+  // the same 16 rows.
+  __device__ SharedScores(SharedAddress memory, int first_row, int part, int lane)
+      : own_(memory + first_row * kRowBytes + 16 * lane), part_(part) {}
+
+  __device__ void store(const PartScores& scores, int index) const {
+#pragma unroll
+    for (int tile = 0; tile < kPartTiles; ++tile) {
+      const float* const values = scores[tile].r;
+      store_shared_floats_4(own_ + index % 2 * kSliceBytes + (part_ * kPartTiles + tile) * kTileBytes,
+                            values[0], values[1], values[2], values[3]);
+    }
+  }
+  __device__ void load(Scores& scores, int index) const {
+#pragma unroll
+    for (int tile = 0; tile < kTilesS; ++tile)
+      Vector16<fp32>::unpack(load_shared_16(own_ + index % 2 * kSliceBytes + tile * kTileBytes),
+                             scores[tile].r);
+  }
+
+ private:
+  static constexpr int kTileBytes = 32 * 16;
+  static constexpr int kRowBytes = kSlice * 4;
+  static constexpr int kSliceBytes = tile_size_q * kRowBytes;
+
+  SharedAddress own_;
+  int part_;
+};
+
+// Adds the product of the weights and a slice of V to the output. `part` is the index of this warp
+// among those with the same rows. ldmatrix treats two adjacent
 // 8-bit elements as one and loads both columns of a token together. So the even columns of 16 form
 // the first tile of the output, and the odd columns the second.
 __device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights (&weights)[kRowTiles],
-                                   SharedAddress v_slice, int lane) {
-  const SharedAddress v_lane = v_slice + swizzled<Shape::kRowBytesV>(lane & 15, lane >> 4);
+                                   SharedAddress v_slice, int lane, int part) {
+  const SharedAddress v_lane =
+      v_slice + swizzled<Shape::kRowBytesV>(lane & 15, (lane >> 4) + part * Shape::kTilesV);
   constexpr int kTilesAtOnce = kConvertsKv ? 4 : 2;
 #pragma unroll
   for (int step = 0; step < kSlice / 16; ++step) {

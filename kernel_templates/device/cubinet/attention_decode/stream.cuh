@@ -14,7 +14,7 @@ using SliceWalk = paged::SliceWalkOf<Shape>;
 
 // Synchronizes the warps that share a slice.
 __device__ inline void synchronize_group(int group_kv) {
-  if constexpr (Shape::kWarpsQ == 1) {
+  if constexpr (Shape::kGroupThreads == 32) {
     __syncwarp();
   } else {
     synchronize_warps<Shape::kGroupThreads>(group_kv + 1);
@@ -24,6 +24,10 @@ __device__ inline void synchronize_group(int group_kv) {
 // The slices of one group of warps, and its ring of stages. K and V of a slice have separate waits
 // and releases, so a slot is refilled as early as possible. For each slice, all threads of the
 // group call wait, release_k, wait, release_v in this order.
+//
+// With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill
+// and advance in this order. One barrier for each slice suffices, because the first product of a
+// slice is computed beside the second product of the slice before it.
 class KvStream {
  public:
   // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
@@ -73,6 +77,37 @@ class KvStream {
     synchronize_group(group_kv_);
   }
 
+  // Blocks until K of the first slice is complete for all threads of the group.
+  __device__ void wait_for_first() const {
+    async_copy_wait<2 * stages - 1>();
+    synchronize_group(group_kv_);
+  }
+  // Blocks until V of this slice and K of the next one are complete for all threads of the group,
+  // and all warps have used V of the slice before and K of this one.
+  __device__ void wait_for_step() const {
+    async_copy_wait<2 * stages - 4>();
+    synchronize_group(group_kv_);
+  }
+  __device__ SharedAddress next_k_slice() const {
+    return ring_ + (slot_ + 1 == stages ? 0 : slot_ + 1) * Shape::kSliceBytesK;
+  }
+  // Refills the slots of V of the slice before and of K of this one.
+  __device__ void refill(int index) {
+    if (index > 0) {
+      const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
+      const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
+      if (index - 1 + stages < count()) copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
+      async_copy_commit();
+    }
+    pages_ = next_pages_;
+    next_pages_ = walk_.pages(index + 1 + stages);  // a whole slice ahead of its use
+    if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
+    async_copy_commit();
+  }
+  __device__ void advance() {
+    slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
+  }
+
   // Refills the slot of K.
   __device__ void release_k(int index) {
     pages_ = next_pages_;
@@ -88,7 +123,7 @@ class KvStream {
     synchronize_group(group_kv_);
     if (index + stages < count()) copy_v_.copy<kSlice>(v_slice(), token(index + stages), pages_, readable_);
     async_copy_commit();
-    slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
+    advance();
   }
 
   // Passes the barriers of a missing slice. Must be called after the last slice. A group with one

@@ -26,6 +26,7 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
+  static constexpr bool kInvariant = numerics == numerics_values::invariant;
   static constexpr int kSlice = tile_size_kv;  // tokens that are multiplied at a time
   static constexpr int kWarpRows = 16;
   static constexpr int kWarpsQ = 4;

@@ -2,6 +2,7 @@
 #pragma once
 // Writes the rows of a tile of `attention_prefill`, and their LSEs.
 #include <cubinet/attention/output.cuh>
+#include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/softmax.cuh>
 #include <cubinet/attention_prefill/schedule.cuh>
 #include <cubinet/attention_prefill/shape.cuh>
@@ -9,27 +10,45 @@
 
 namespace cubinet::attention_prefill {
 
-// Returns the factor that normalises one of a lane's two rows. Writes the row's LSE if its lane is
-// the row's first.
-__device__ inline float finish_row(const AttentionPrefillParameters& p, const OutputRow& row,
-                                   const RowStateOf<Shape>& state, int half, bool is_there) {
-  const float sum = lanes_sum<4>(state.sum[half]);
-  RowEpilogue<false> epilogue(p, row.head);
-  // A row that sees no token has the sum 0 and the maximum -infinity. A NaN sum stays NaN.
-  const float lse =
-      epilogue.add_sink(sum != 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
-  if (is_there && p.lse != 0 && threadIdx.x % 4 == 0) {
-    const long long token = static_cast<long long>(row.sequence.q_first) + row.token;
-    store_global_float(p.lse + 4 * (token * p.heads_q.divisor + row.head), lse * kLn2);
-  }
-  return sum != 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
+// Writes the LSE of a row if its lane is the row's first. `lse` is a natural logarithm.
+__device__ inline void store_lse(const AttentionPrefillParameters& p, const OutputRow& row, float lse) {
+  if (p.lse == 0 || threadIdx.x % 4 != 0) return;
+  const long long token = static_cast<long long>(row.sequence.q_first) + row.token;
+  store_global_float(p.lse + 4 * (token * p.heads_q.divisor + row.head), lse);
 }
 
-// Writes the 16 rows of a warp. `staging` is the shared memory of the warp's rows of Q, which no
-// other warp uses. All lanes of the warp must call it.
-template <class Output>
+// The factor that normalises one of a lane's two rows, and the row's LSE.
+struct NormalisedRow {
+  float factor;
+  float lse;  // natural logarithm
+
+  __device__ NormalisedRow(const AttentionPrefillParameters& p, int head, const RowStateOf<Shape>& state,
+                           int half) {
+    const float sum = lanes_sum<4>(state.sum[half]);
+    RowEpilogue<false> epilogue(p, head);
+    // A row that sees no token has the sum 0 and the maximum -infinity. A NaN sum stays NaN.
+    lse =
+        kLn2 * epilogue.add_sink(sum != 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
+    factor = sum != 0.0f ? epilogue.factor * reciprocal_approx(sum) : 0.0f;
+  }
+
+  __device__ float normalised(float value) const { return value * factor; }
+};
+
+__device__ inline NormalisedRow finished_row(const AttentionPrefillParameters& p, int head,
+                                             const RowStateOf<Shape>& state, int half) {
+  return {p, head, state, half};
+}
+__device__ inline FinishedRow finished_row(const AttentionPrefillParameters& p, int head,
+                                           const FoldedRowsOf<Shape>& folded, int half) {
+  return {p, head, folded.rows[half]};
+}
+
+// Writes the 16 rows of a warp, from its RowState or FoldedRows. `staging` is the shared memory of
+// the warp's rows of Q, which no other warp uses. All lanes of the warp must call it.
+template <class Output, class State>
 __device__ inline void store_tile(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
-                                  const RowStateOf<Shape>& state, SharedAddress staging, int first_row) {
+                                  const State& state, SharedAddress staging, int first_row) {
   const int lane = threadIdx.x % 32;
   const int first_byte = tile.column_part * Shape::kColumnsV * static_cast<int>(sizeof(Output));
   const PackedRows rows = tile.rows(p);
@@ -41,21 +60,23 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     const bool is_there = rows.holds(first_row + of_warp);
     const OutputRow row =
         output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
-    const float factor = finish_row(p, row, state, half, is_there && tile.column_part == 0);
+    const auto finished = finished_row(p, row.head, state, half);
+    if (is_there && tile.column_part == 0) store_lse(p, row, finished.lse);
     if constexpr (is_same<Output, fp32>) {
       const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 8;
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         if (is_there)
-          store_two_elements<Output>(target + column * 32, values[0] * factor, values[1] * factor);
+          store_two_elements<Output>(target + column * 32, finished.normalised(values[0]),
+                                     finished.normalised(values[1]));
       }
     } else {
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         store_shared_4(staging + swizzled<Shape::kRowBytesV>(of_warp, column) + lane % 4 * 4,
-                       pack2<Output>(values[0] * factor, values[1] * factor));
+                       pack2<Output>(finished.normalised(values[0]), finished.normalised(values[1])));
       }
     }
   }

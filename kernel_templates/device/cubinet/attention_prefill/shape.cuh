@@ -15,9 +15,10 @@ struct Declared {
   using Q = dtype;
   using Kv = dtype;
   using Output = dtype_o;
+  static constexpr bool kIsInvariant = numerics == numerics_values::invariant;
   // Rows in shared memory are padded with zeros to multiples of 64 bytes.
   static constexpr int kHeadDimQk = round_up(head_dim_qk, 32);
-  static constexpr int kColumnParts = divide_up(head_dim_v, 256);
+  static constexpr int kColumnParts = divide_up(head_dim_v, kIsInvariant ? 128 : 256);
   static constexpr int kColumnsQk = head_dim_qk;
   static constexpr int kColumnsV = head_dim_v / kColumnParts;  // of one part
   static constexpr int kHeadDimV = round_up(kColumnsV, 32);
@@ -31,6 +32,7 @@ struct Declared {
 };
 
 struct Shape : BasicShape<Declared> {
+  static constexpr bool kInvariant = kIsInvariant;
   static constexpr int kWarpRows = 16;
   static constexpr int kThreads = 32 * kTileQ / kWarpRows;
   static constexpr int kStep = tile_size_kv;  // KV tokens
@@ -42,7 +44,7 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kNextTileBytes = 16;
   static constexpr int kSharedBytes = kQBytes + kRingBytes + kNextTileBytes;
   // Keeps Q in registers if it fits beside the accumulators.
-  static constexpr bool kQInRegisters = kHeadDimQk <= 128;
+  static constexpr bool kQInRegisters = kHeadDimQk <= (kInvariant ? 64 : 128);
   static constexpr int kBlocksPerSm = 1;
 };
 constexpr int kStepsQk = divide_up(head_dim_qk, 16);

@@ -569,7 +569,10 @@ enum {
   CUBINET_ATTENTION_POSITIONS = 128,       /* the caller gives the position of each new token */
   /* With an append: lengths do not include the new tokens. -q_len leaves a sequence empty. */
   CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW = 256,
-  CUBINET_ATTENTION_PREFILL = 512 /* Q has prompts, or chunks of them, and not a few tokens */
+  CUBINET_ATTENTION_PREFILL = 512, /* Q has prompts, or chunks of them, and not a few tokens */
+  /* A row has the same bits in every batch, chunk and page, and by prefill and by decode. K and V
+   * must have 16 bits. */
+  CUBINET_ATTENTION_INVARIANT = 1024
 };
 
 /* One call of decode attention over a paged KV cache, without its tensors. Lengths are in

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares the bits of invariant numerics: whole prompts with chunks, verification and decode of
+// the same sequences, in other batches and pages. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats
+// a run. At full size (CUBINET_TEST_EVERY) there are more than 500 workloads.
+#include "random_cases.hpp"
+#include "reference/sequence_rows.hpp"
+#include "support/sampled.hpp"
+
+#include <cubinet/base/parallel.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+namespace cubinet {
+namespace {
+
+using test::Dice;
+using test::ok;
+using namespace test::gpu;
+
+constexpr std::uint16_t kNotANumber = 0x7fff;  // in bf16 and fp16
+
+// Sequences of equal length, and the results of their whole prompts.
+struct Prompts {
+  AttentionProblem problem;  // prefill of contiguous KV
+  AttentionInputs inputs;
+  Outputs outputs;
+
+  std::size_t length() const { return problem.kv_len; }
+};
+
+Prompts run_prompts(const Gpu& gpu, AttentionProblem problem, std::uint64_t seed) {
+  problem.prefill = problem.lse = true;
+  problem.layout = QkvLayout::contiguous_kv;
+  problem.q_len = problem.kv_len;
+  problem.numerics = AttentionNumerics::invariant;
+  Prompts prompts{
+      problem,
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), seed, 1)),
+      {}};
+  prompts.outputs = decode(gpu, bind(gpu, problem), prompts.inputs);
+  return prompts;
+}
+
+// Query tokens [begin, end) of a sequence whose KV ends with them.
+struct Part {
+  std::size_t sequence = 0;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// A run that computes parts of the prompts, one for each sequence of its batch.
+struct Workload {
+  AttentionProblem problem;
+  std::vector<Part> parts;
+  bool shares_pages = false;  // if true, parts of one sequence have the same pages
+};
+
+// Returns the inputs of a workload. Tokens that no row of a part sees, and the rest of the pool,
+// are NaN.
+AttentionInputs inputs_of(const Prompts& prompts, const Workload& workload, Dice& dice) {
+  const AttentionProblem& problem = workload.problem;
+  const std::size_t page_size = problem.tokens_per_page;
+  std::map<std::size_t, std::vector<std::int32_t>> shared;
+  std::vector<std::vector<std::int32_t>> pages;
+  std::int32_t count = 1;  // page 0 is that of spare entries
+  for (const Part& part : workload.parts) {
+    std::vector<std::int32_t>& known = shared[part.sequence];
+    std::vector<std::int32_t> own = workload.shares_pages ? known : std::vector<std::int32_t>();
+    while (own.size() * page_size < part.end)
+      own.push_back(count++);
+    if (own.size() > known.size()) known = own;
+    pages.push_back(std::move(own));
+  }
+  std::vector<std::int32_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t i = order.size() - 1; i > 0; --i)
+    std::swap(order[i], order[dice.number() % (i + 1)]);
+
+  AttentionInputs inputs;
+  inputs.pages = count;
+  inputs.sinks = prompts.inputs.sinks;
+  const std::size_t width = problem.pages_per_sequence();
+  inputs.page_table.assign(workload.parts.size() * width, order[0]);
+  const std::size_t elements = static_cast<std::size_t>(count) * page_size * problem.heads_kv;
+  inputs.k.assign(elements * problem.head_dim_qk, kNotANumber);
+  inputs.v.assign(elements * problem.head_dim_v, kNotANumber);
+  for (std::size_t i = 0; i < workload.parts.size(); ++i) {
+    const Part& part = workload.parts[i];
+    for (std::size_t page = 0; page < pages[i].size(); ++page)
+      inputs.page_table[i * width + page] = order[static_cast<std::size_t>(pages[i][page])];
+    const std::size_t oldest = part.begin + 1 - std::min<std::size_t>(part.begin + 1, problem.window);
+    for (std::size_t token = oldest; token < part.end; ++token) {
+      const std::int64_t page = inputs.page_table[i * width + token / page_size];
+      for (std::size_t head = 0; head < problem.heads_kv; ++head) {
+        const std::size_t from = (part.sequence * prompts.length() + token) * problem.heads_kv + head;
+        const auto copy = [&](const ElementBits& rows, ElementBits& pool, std::size_t columns) {
+          std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(from * columns), columns,
+                      pool.begin() + static_cast<std::ptrdiff_t>(
+                                         pool_offset(problem, page, token % page_size, head, columns)));
+        };
+        copy(prompts.inputs.k, inputs.k, problem.head_dim_qk);
+        copy(prompts.inputs.v, inputs.v, problem.head_dim_v);
+      }
+    }
+    const std::size_t row = std::size_t{problem.heads_q} * problem.head_dim_qk;
+    const auto first = prompts.inputs.q.begin() +
+                       static_cast<std::ptrdiff_t>((part.sequence * prompts.length() + part.begin) * row);
+    inputs.q.insert(inputs.q.end(), first,
+                    first + static_cast<std::ptrdiff_t>((part.end - part.begin) * row));
+    inputs.kv_lengths.push_back(static_cast<std::int32_t>(part.end));
+    inputs.q_lengths.push_back(static_cast<std::int32_t>(part.end - part.begin));
+  }
+  return inputs;
+}
+
+// Returns the number of rows whose output or log-sum-exp differs from that of `prompts`.
+std::size_t different_rows(const Prompts& prompts, const std::vector<Part>& parts, const Outputs& outputs) {
+  const AttentionProblem& problem = prompts.problem;
+  const std::size_t bytes = problem.head_dim_v * static_cast<std::size_t>(bits_of(problem.data_type_o)) / 8;
+  std::size_t different = 0;
+  std::size_t row = 0;
+  for (const Part& part : parts) {
+    const std::size_t rows = (part.end - part.begin) * problem.heads_q;
+    const std::size_t first = (part.sequence * prompts.length() + part.begin) * problem.heads_q;
+    for (std::size_t i = 0; i < rows; ++i, ++row) {
+      const bool equal = std::memcmp(outputs.o.data() + row * bytes,
+                                     prompts.outputs.o.data() + (first + i) * bytes, bytes) == 0 &&
+                         std::memcmp(&outputs.lse[row], &prompts.outputs.lse[first + i], sizeof(float)) == 0;
+      different += equal ? 0 : 1;
+    }
+  }
+  return different;
+}
+
+// Returns the error, or an empty string if all bits are equal.
+std::string fault_of(const Gpu& gpu, const Prompts& prompts, const Workload& workload, Dice& dice) {
+  const BoundAttention attention = bind(gpu, workload.problem);
+  const Outputs outputs = decode(gpu, attention, inputs_of(prompts, workload, dice));
+  const std::size_t different = different_rows(prompts, workload.parts, outputs);
+  if (different == 0) return "";
+  return std::to_string(different) + " of " + std::to_string(outputs.lse.size()) + " rows by " +
+         std::get<KernelSpec>(attention.plan().steps.front().kernel).to_string() + ", " +
+         std::to_string(attention.plan().division.kv_splits) + " segments";
+}
+
+// Returns a workload of parts with at most `most` query tokens each.
+Workload random_workload(const Prompts& prompts, bool prefill, std::size_t most, Dice& dice) {
+  Workload workload{prompts.problem, {}, dice.one_of(2)};
+  AttentionProblem& problem = workload.problem;
+  problem.prefill = prefill;
+  problem.layout = QkvLayout::paged_kv;
+  problem.ragged_q = true;
+  problem.kv_order = dice.pick({KvOrder::nhd, KvOrder::hnd});
+  problem.batch = dice.size(1, 12);
+  std::size_t longest = 0;
+  std::size_t end = 0;
+  for (std::uint32_t i = 0; i < problem.batch; ++i) {
+    Part part;
+    part.sequence = dice.number() % prompts.problem.batch;
+    part.end = dice.one_of(3) ? prompts.length() - dice.number() % 3
+                              : dice.size(1, static_cast<std::uint32_t>(prompts.length()));
+    const auto limit = static_cast<std::uint32_t>(std::min(most, part.end));
+    part.begin = part.end - (dice.one_of(2) ? limit : dice.size(1, limit));
+    longest = std::max(longest, part.end - part.begin);
+    end = std::max(end, part.end);
+    workload.parts.push_back(part);
+  }
+  problem.q_len = static_cast<std::uint32_t>(longest + (prefill ? dice.number() % 100 : 0));
+  problem.kv_len = std::max(static_cast<std::uint32_t>(end + dice.number() % 2000), problem.q_len);
+  if (dice.one_of(2)) {
+    for (const Part& part : workload.parts)
+      problem.kv_lengths.push_back(static_cast<std::int32_t>(part.end));
+  }
+  return workload;
+}
+
+struct Kind {
+  std::uint32_t head_dim_qk, head_dim_v, heads_q, heads_kv, page_size, window;
+  DataType type, output;
+  bool sinks, caps;
+};
+
+AttentionProblem problem_of(const Kind& kind, std::uint32_t kv_len) {
+  AttentionProblem problem;
+  problem.batch = 3;
+  problem.kv_len = kv_len;
+  problem.head_dim_qk = kind.head_dim_qk;
+  problem.head_dim_v = kind.head_dim_v;
+  problem.heads_q = kind.heads_q;
+  problem.heads_kv = kind.heads_kv;
+  problem.tokens_per_page = kind.page_size;
+  problem.window = kind.window;
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = kind.type;
+  problem.data_type_o = kind.output;
+  problem.sinks = kind.sinks;
+  if (kind.caps) problem.soft_cap = 30.0;
+  return problem;
+}
+
+constexpr Kind kKinds[] = {
+    {128, 128, 16, 2, 64, kUnlimited, DataType::bf16, DataType::bf16, false, false},
+    {128, 128, 3, 3, 16, kUnlimited, DataType::fp16, DataType::fp16, true, false},
+    {128, 128, 20, 4, 256, 700, DataType::bf16, DataType::fp32, true, true},
+    {64, 64, 8, 1, 8, 100, DataType::fp16, DataType::bf16, true, false},
+    {64, 64, 28, 4, 32, kUnlimited, DataType::bf16, DataType::fp32, false, true},
+    {256, 256, 16, 1, 16, kUnlimited, DataType::bf16, DataType::bf16, false, false},
+    {192, 128, 4, 4, 24, kUnlimited, DataType::bf16, DataType::bf16, false, false},
+    {96, 96, 6, 2, 16, kUnlimited, DataType::fp16, DataType::fp16, false, false},
+};
+
+TEST_CASE("Prompts have the same bits whole, in chunks, verified and decoded, in any batch and page") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  const std::uint64_t seed = seed_of_run();
+  MESSAGE("CUBINET_TEST_SEED=", seed);
+  const std::size_t each = test::at_full_size() ? 22 : 5;
+  std::mutex mutex;
+  std::vector<std::string> faults;
+  std::size_t count = 0;
+  parallel_for(std::size(kKinds), 0, [&](std::size_t i) {
+    Dice dice(seed + i);
+    const Kind& kind = kKinds[i];
+    const Prompts prompts = run_prompts(*gpu, problem_of(kind, dice.size(600, 2500)), dice.number());
+    for (std::size_t run = 0; run < each; ++run) {
+      // Head dims of 192/128 are those of prefill alone.
+      const bool generates = kind.head_dim_qk != 192;
+      for (const auto& [prefill, most] : {std::pair{true, prompts.length()}, {false, 1}, {false, 9}}) {
+        const Workload workload = random_workload(prompts, prefill || !generates, most, dice);
+        const std::string fault = fault_of(*gpu, prompts, workload, dice);
+        const std::lock_guard lock(mutex);
+        ++count;
+        if (!fault.empty()) faults.push_back(fault);
+      }
+    }
+  });
+  MESSAGE(count, " workloads");
+  test::counted(count, "workloads of invariant numerics");
+  for (const std::string& fault : faults)
+    FAIL_CHECK(fault);
+}
+
+TEST_CASE("Invariant numerics agree with float64") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const Kind& kind : kKinds) {
+    const Prompts prompts = run_prompts(*gpu, problem_of(kind, 1100), 5);
+    compare(prompts.problem, prompts.inputs, prompts.outputs.o, prompts.outputs.lse);
+  }
+}
+
+// Rows see the same tokens at positions that are `shift` further. Only whole segments keep the
+// bits.
+TEST_CASE("A shifted segment has other bits, and one that is shifted by its length the same") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem;
+  problem.batch = 1;
+  problem.kv_len = 1500;
+  problem.heads_q = 4;
+  problem.window = 800;
+  const Prompts prompts = run_prompts(*gpu, problem, 3);
+  for (const std::size_t shift : {1U, 64U, 512U}) {
+    CAPTURE(shift);
+    Prompts shifted = prompts;
+    shifted.problem.kv_len += static_cast<std::uint32_t>(shift);
+    const auto repeat = [&](ElementBits& rows, std::size_t elements) {
+      const ElementBits first(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(shift * elements));
+      rows.insert(rows.begin(), first.begin(), first.end());
+    };
+    repeat(shifted.inputs.q, 4 * 128);
+    repeat(shifted.inputs.k, 128);
+    repeat(shifted.inputs.v, 128);
+    const Part part{0, 800 + shift, 1500 + shift};
+    for (const bool prefill : {true, false}) {
+      Workload workload{shifted.problem, {}, false};
+      workload.problem.prefill = prefill;
+      workload.problem.layout = QkvLayout::paged_kv;
+      workload.problem.ragged_q = true;
+      workload.problem.batch = prefill ? 1 : 700;
+      for (std::size_t i = 0; i < workload.problem.batch; ++i)
+        workload.parts.push_back(prefill ? part : Part{0, part.begin + i, part.begin + i + 1});
+      workload.problem.q_len = prefill ? 700 : 1;
+      workload.shares_pages = true;
+      Dice dice(7);
+      const Outputs outputs = decode(*gpu, bind(*gpu, workload.problem), inputs_of(shifted, workload, dice));
+      const std::size_t different = different_rows(prompts, {{0, 800, 1500}}, outputs);
+      CHECK((different == 0) == (shift == 512));
+    }
+  }
+}
+
+TEST_CASE("What an append has written is attended to with the same bits as if it had been there") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = many_borders(128, 64);
+  problem.heads_q = 16;
+  problem.numerics = AttentionNumerics::invariant;
+  problem.lse = true;
+  problem.append.emplace();
+  problem.append->rope_dim = 128;
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+  const Outputs appended = decode(*gpu, bind(*gpu, problem), inputs);
+  AttentionProblem complete = problem;
+  complete.append.reset();
+  const Outputs attended = decode(*gpu, bind(*gpu, complete), ok(append_reference(problem, inputs)));
+  CHECK(appended.o == attended.o);
+  CHECK(appended.lse == attended.lse);
+}
+
+}  // namespace
+}  // namespace cubinet
