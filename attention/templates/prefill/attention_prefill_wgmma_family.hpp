@@ -29,8 +29,9 @@ inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTi
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
   constexpr std::uint32_t kElementBytes = 2;
-  constexpr std::uint32_t kTileBytes = 96;
+  constexpr std::uint32_t kTileBytes = 80;
   constexpr std::uint32_t kBarrierBytesOfStage = 40;
+  const std::uint32_t barrier_bytes_of_consumers = tile.q / 4;
   PrefillBlock block;
   block.threads = 2 * tile.q + 128;
   block.registers = tile.q == 128 ? 168 : 128;
@@ -38,7 +39,7 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   block.shared_bytes =
       (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
           kElementBytes +
-      kTileBytes + kBarrierBytesOfStage * tile.stages;
+      kTileBytes + barrier_bytes_of_consumers + kBarrierBytesOfStage * tile.stages;
   return block;
 }
 
@@ -64,6 +65,8 @@ inline const PrefillFamily kAttentionPrefillWgmma = {
     .tiles = attention_prefill_wgmma::tiles,
     .block = attention_prefill_wgmma::block,
     .has_maps = true,
+    .has_splits = true,
+    .reader = KvReader::warpgroups,
 };
 
 }  // namespace cubinet
