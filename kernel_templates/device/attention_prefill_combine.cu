@@ -22,8 +22,8 @@
   "kernels": [
     {"name": "attention_prefill_combine",
      "threads": "128",
-     "parameter_bytes": 352,
-     "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
+     "parameter_bytes": 768,
+     "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "(ceil(q_len * heads_q * head_dim_v / 1024), batch)",
      "programmatic_launch": true}
@@ -43,7 +43,8 @@
 */
 // Grid: (ceil(rows of a sequence / rows of a CTA), batch) CTAs of 128 threads. A group of kLanes
 // adjacent lanes combines one row, and each lane has some of its columns. A row with one split is
-// complete already and is skipped.
+// complete already and is skipped. The argument is that of the attention kernel; the maps are not
+// used.
 #include <cubinet/attention/partials.cuh>
 #include <cubinet/attention_prefill/splits.cuh>
 #include <cubinet/parameters.cuh>
@@ -54,6 +55,7 @@ namespace cubinet::attention_prefill_combine {
 using namespace parameters;
 using namespace attention;
 using attention_prefill::RowSplits;
+using kernel_templates::AttentionPrefillMapParameters;
 using kernel_templates::AttentionPrefillParameters;
 
 struct Shape {
@@ -92,8 +94,9 @@ __device__ inline void add_splits(PartialSum<kElements>& sum, const AttentionPre
 // Before the wait, the kernel reads only data that the previous kernel has read: this kernel starts
 // after that kernel's own wait.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    attention_prefill_combine(const __grid_constant__ AttentionPrefillParameters p) {
+    attention_prefill_combine(const __grid_constant__ AttentionPrefillMapParameters maps) {
   launch_dependents();
+  const AttentionPrefillParameters& p = maps.p;
   const int row = static_cast<int>(blockIdx.x) * (kThreads / kLanes) + static_cast<int>(threadIdx.x) / kLanes;
   const int column = static_cast<int>(threadIdx.x) % kLanes * kElements;
   const Sequence sequence(p, static_cast<int>(blockIdx.y));

@@ -110,6 +110,13 @@ __device__ inline void copy_box(SharedAddress target, const void* map, int x0, i
       : "memory");
 }
 
+// Prefetches a box of a tensor of rank 4 to the L2 cache. `map` is like that of copy_box().
+__device__ inline void prefetch_box(const void* map, int x0, int x1, int x2, int x3) {
+  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(x0),
+               "r"(x1), "r"(x2), "r"(x3)
+               : "memory");
+}
+
 // Prefetches a box to the L2 cache.
 __device__ inline void prefetch_box(GlobalAddress map, int column, int row, int group) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column),

@@ -137,33 +137,58 @@ class PagesAhead {
   int next_ = 0;
 };
 
-// Copies the rows of Q of all consumers of a tile. They are one box if the heads that share the tile
-// are not whole parts of a consumer's rows. `phases` are those of the consumers' stages. All lanes
-// of one warp must call it.
-__device__ inline void load_q(const AttentionPrefillMapParameters& maps, const SharedLayout& layout,
-                              const Tile& tile, Phases& phases) {
-  const AttentionPrefillParameters& p = maps.p;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const bool ragged = p.q_offsets != 0;
-  const int heads = p.tile_heads.divisor;
-  const bool divided = loads_q_apart(p);
-  const int tokens = divided ? kWarpgroupRows / heads : tile_size_q / heads;
-  const int token = tile.q_token + (ragged ? tile.q_first : 0);
-#pragma unroll 1
-  for (int consumer = 0; consumer < kConsumers; ++consumer) {
-    mbarrier_wait(layout.q_empty(consumer), phases.parity(consumer) ^ 1);
-    phases.end(consumer);
-    if (!divided && consumer < kConsumers - 1) continue;
-    const int part = divided ? consumer : 0;
-    const SharedAddress full = layout.q_full(part);
-    if (lane == 0)
-      mbarrier_arrive_expect_bytes(full, static_cast<unsigned>(kBlocksQk * kBlockRowBytes * heads * tokens));
-    __syncwarp();
-    if (lane < kBlocksQk)
-      copy_box(layout.q() + lane * kQBlockBytes + part * kWarpgroupRows * kBlockRowBytes, &maps.q,
-               lane * kBlockElements, tile.head, token + part * tokens, ragged ? 0 : tile.sequence, full);
+// The rows of Q of a tile. They are one box for each consumer, or one for all if the heads that share
+// the tile are not a whole part of a consumer's rows. All lanes of one warp must call each function
+// together.
+class QSource {
+ public:
+  __device__ QSource(const AttentionPrefillMapParameters& maps, const Tile& tile)
+      : maps_(maps),
+        head_(tile.head),
+        token_(tile.q_token + (maps.p.q_offsets != 0 ? tile.q_first : 0)),
+        sequence_(maps.p.q_offsets != 0 ? 0 : tile.sequence),
+        divided_(loads_q_apart(maps.p)),
+        tokens_((divided_ ? kWarpgroupRows : tile_size_q) / maps.p.tile_heads.divisor) {}
+
+  // Prefetches the rows to the L2 cache. No other tile reads them, so they are in device memory.
+  __device__ void prefetch() const {
+    const int part = lane() / kBlocksQk;
+    if (part < (divided_ ? kConsumers : 1))
+      prefetch_box(&maps_.q, lane() % kBlocksQk * kBlockElements, head_, token_ + part * tokens_, sequence_);
   }
-}
+
+  // Copies the rows of each consumer when it has released those of the tile before. `phases` are
+  // those of the consumers' stages.
+  __device__ void load(const SharedLayout& layout, Phases& phases) const {
+#pragma unroll 1
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      mbarrier_wait(layout.q_empty(consumer), phases.parity(consumer) ^ 1);
+      phases.end(consumer);
+      if (!divided_ && consumer < kConsumers - 1) continue;
+      const int part = divided_ ? consumer : 0;
+      const SharedAddress full = layout.q_full(part);
+      const int rows = tokens_ * maps_.p.tile_heads.divisor;
+      if (lane() == 0)
+        mbarrier_arrive_expect_bytes(full, static_cast<unsigned>(kBlocksQk * kBlockRowBytes * rows));
+      __syncwarp();
+      if (lane() < kBlocksQk)
+        copy_box(layout.q() + lane() * kQBlockBytes + part * kWarpgroupRows * kBlockRowBytes, &maps_.q,
+                 lane() * kBlockElements, head_, token_ + part * tokens_, sequence_, full);
+    }
+  }
+
+ private:
+  __device__ static int lane() {
+    return static_cast<int>(threadIdx.x) % 32;
+  }
+
+  const AttentionPrefillMapParameters& maps_;
+  int head_;
+  int token_;
+  int sequence_;
+  bool divided_;
+  int tokens_;
+};
 
 // Copies Q and K of all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
@@ -176,6 +201,8 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
 #pragma unroll 1
   while (tiles.next()) {
     const Tile tile = tiles.tile();
+    const QSource q(maps, tile);
+    q.prefetch();
     const KvSource source = copier.source(tile);
     PagesAhead<kBlocksQk> pages(copier, source, tile.first_step);
 #pragma unroll 1
@@ -191,7 +218,7 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
       __syncwarp();
       copier.copy(layout.k(stage), source, step, page, layout.k_full(stage));
       stage ^= 1;
-      if (i == 0) load_q(maps, layout, tile, q_phases);
+      if (i == 0) q.load(layout, q_phases);
     }
   }
 }
