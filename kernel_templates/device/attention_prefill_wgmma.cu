@@ -17,7 +17,7 @@
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 80 + tile_size_q / 4 + 40 * stages",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 4 : 2) + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 + 40 * stages",
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -32,7 +32,7 @@
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
 // copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees.
 // Warp 2 finds the tiles. Each consumer warpgroup has 64 rows of the tile. Tiles, K and V have two stages in
-// shared memory, Q has one. Stages are filled and released through mbarriers.
+// shared memory, Q has two if they fit. Stages are filled and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
 #include <cubinet/attention_prefill_wgmma/loader.cuh>
 #include <cubinet/pdl.cuh>
@@ -51,7 +51,7 @@ __device__ inline void find_tiles(const AttentionPrefillParameters& p, const Sha
     if (tile.sequence < 0 || tile.steps > 0) tiles.write(tile);
     if (tile.sequence < 0) break;
     if (tile.steps > 0) tiles.wait();
-    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
+    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
     index = __shfl_sync(kAllLanes, index, 0);
   }
   if (threadIdx.x % 32 == 0) release_counters(p);

@@ -31,15 +31,15 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   constexpr std::uint32_t kElementBytes = 2;
   constexpr std::uint32_t kTileBytes = 80;
   constexpr std::uint32_t kBarrierBytesOfStage = 40;
-  const std::uint32_t barrier_bytes_of_consumers = tile.q / 4;
+  const std::uint32_t columns = problem.head_dim_qk + problem.head_dim_v;
+  const std::uint32_t q_stages = columns * tile.kv <= 32768 ? 2 : 1;
   PrefillBlock block;
   block.threads = 2 * tile.q + 128;
   block.registers = tile.q == 128 ? 168 : 128;
   block.tile_heads = tile_heads(problem, tile);
   block.shared_bytes =
-      (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
-          kElementBytes +
-      kTileBytes + barrier_bytes_of_consumers + kBarrierBytesOfStage * tile.stages;
+      (q_stages * tile.q * problem.head_dim_qk + tile.stages * tile.kv * columns) * kElementBytes +
+      kTileBytes + q_stages * tile.q / 4 + kBarrierBytesOfStage * tile.stages;
   return block;
 }
 

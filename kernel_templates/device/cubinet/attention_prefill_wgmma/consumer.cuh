@@ -13,11 +13,7 @@ namespace cubinet::attention_prefill_wgmma {
 class Consumer {
  public:
   __device__ Consumer(const AttentionPrefillParameters& p, const SharedLayout& layout, int index)
-      : p_(p),
-        layout_(layout),
-        index_(index),
-        q_full_(layout.q_full(loads_q_apart(p) ? index : 0)),
-        tiles_(layout) {}
+      : p_(p), layout_(layout), index_(index), q_barrier_(loads_q_apart(p) ? index : 0), tiles_(layout) {}
 
   // Computes all tiles of the CTA.
   __device__ void run() {
@@ -57,7 +53,8 @@ class Consumer {
     const Tile tile = tiles_.tile();
     State state(p_, tiles_, tile);
     const int last_stage = compute_steps(state, scores, tile.first_step);
-    release(layout_.q_empty(index_));
+    release(layout_.q_empty(q_stage_, index_));
+    q_stage_ = (q_stage_ + 1) % kQStages;
     if (state.ends_in_part) {
       wgmma_begin(state.output, state.weights);
       multiply_pv<kPartTiles>(state.output, state.weights, last_stage);
@@ -106,8 +103,8 @@ class Consumer {
 
   // Blocks until Q and the first K of a tile have arrived.
   __device__ void wait_for_first() {
-    mbarrier_wait(q_full_, q_parity_);
-    q_parity_ ^= 1;
+    mbarrier_wait(layout_.q_full(q_stage_, q_barrier_), q_.parity(q_stage_));
+    q_.end(q_stage_);
     mbarrier_wait(layout_.k_full(first_stage_), k_.parity(first_stage_));
     k_.end(first_stage_);
   }
@@ -183,7 +180,7 @@ class Consumer {
   template <int kTiles>
   __device__ void multiply_qk(FragmentD (&scores)[kTiles], int stage) const {
     const MatrixDescriptor k = rows_of_k(layout_.k(stage), kGroupBytesK);
-    const MatrixDescriptor q = rows_of_k(layout_.q() + index_ * kWarpgroupRows * kBlockRowBytes);
+    const MatrixDescriptor q = rows_of_k(layout_.q(q_stage_) + index_ * kWarpgroupRows * kBlockRowBytes);
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll
@@ -214,11 +211,12 @@ class Consumer {
   const AttentionPrefillParameters& p_;
   const SharedLayout& layout_;
   int index_;
-  SharedAddress q_full_;
+  int q_barrier_;  // the consumer at whose barrier Q arrives
   TileReader tiles_;
   Phases k_;
   Phases v_;
-  unsigned q_parity_ = 0;
+  Phases q_;
+  int q_stage_ = 0;
   int first_stage_ = 0;  // of K and V of the tile
 };
 

@@ -16,15 +16,16 @@ class Epilogue {
   __device__ void store(const RowSoftmax& softmax, Output& output) const {
     const float scale =
         p_.output_scale_address != 0 ? load_global_float(p_.output_scale_address) : p_.output_scale;
+    const float sums[2] = {softmax.sum(0), softmax.sum(1)};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = thread_row() + 8 * half;
       const int token_of_tile = p_.tile_heads.quotient(row);
       const int token = tile_.q_token + token_of_tile;
       const int head = tile_.head + row - token_of_tile * p_.tile_heads.divisor;
-      const bool exists = token < tile_.q_len && token_of_tile < tile_size_q / p_.tile_heads.divisor;
-
-      const float sum = softmax.sum(half);
+      // A tile may have fewer tokens than rows, if its heads are no divisor of the rows.
+      const bool exists = token < tile_.q_len && (token_of_tile + 1) * p_.tile_heads.divisor <= tile_size_q;
+      const float sum = sums[half];
       const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
       float factor = any ? reciprocal_approx(sum) : 0.0f;
       float lse = any ? softmax.maxima[half] + log2_approx(sum) : negative_infinity();

@@ -6,13 +6,13 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Tiles have two stages, Q has one, K and V have `stages` each. A stage is full when its bytes have
+// Tiles have two stages, Q has kQStages, K and V have `stages` each. A stage is full when its bytes have
 // arrived, and empty when each of its readers has released it. Each consumer warpgroup has its own
 // rows of Q.
 struct SharedLayout {
   SharedAddress base;
 
-  __device__ SharedAddress q() const { return base; }
+  __device__ SharedAddress q(int stage) const { return base + stage * kStageBytesQ; }
   __device__ SharedAddress k(int stage) const { return base + kKOffset + stage * kStageBytesK; }
   __device__ SharedAddress v(int stage) const { return base + kVOffset + stage * kStageBytesV; }
   __device__ SharedAddress tile(unsigned parity) const { return base + kTileOffset + parity * kTileBytes; }
@@ -24,9 +24,11 @@ struct SharedLayout {
   __device__ SharedAddress v_empty(int stage) const { return barrier(2 + 3 * stages + stage); }
   // The stage holds V with rows that must become zero before it is full.
   __device__ SharedAddress v_unclean(int stage) const { return barrier(2 + 4 * stages + stage); }
-  __device__ SharedAddress q_full(int consumer) const { return barrier(2 + 5 * stages + consumer); }
-  __device__ SharedAddress q_empty(int consumer) const {
-    return barrier(2 + 5 * stages + kConsumers + consumer);
+  __device__ SharedAddress q_full(int stage, int consumer) const {
+    return barrier(2 + 5 * stages + stage * kConsumers + consumer);
+  }
+  __device__ SharedAddress q_empty(int stage, int consumer) const {
+    return barrier(2 + 5 * stages + (kQStages + stage) * kConsumers + consumer);
   }
 
   __device__ void init() const {
@@ -34,9 +36,9 @@ struct SharedLayout {
     mbarrier_init(tile_full(), 1);
     mbarrier_init(tile_empty(), kConsumerWarps + 3);
 #pragma unroll
-    for (int consumer = 0; consumer < kConsumers; ++consumer) {
-      mbarrier_init(q_full(consumer), 1);
-      mbarrier_init(q_empty(consumer), kConsumerWarps / kConsumers);
+    for (int i = 0; i < kQStages * kConsumers; ++i) {
+      mbarrier_init(q_full(0, i), 1);
+      mbarrier_init(q_empty(0, i), kConsumerWarps / kConsumers);
     }
 #pragma unroll
     for (int stage = 0; stage < stages; ++stage) {

@@ -157,22 +157,23 @@ class QSource {
       prefetch_box(&maps_.q, lane() % kBlocksQk * kBlockElements, head_, token_ + part * tokens_, sequence_);
   }
 
-  // Copies the rows of each consumer when it has released those of the tile before. `phases` are
-  // those of the consumers' stages.
-  __device__ void load(const SharedLayout& layout, Phases& phases) const {
+  // Copies the rows of each consumer to a stage when it has released those of an earlier tile.
+  // `phases` are those of the stages of all consumers.
+  __device__ void load(const SharedLayout& layout, int stage, Phases& phases) const {
 #pragma unroll 1
     for (int consumer = 0; consumer < kConsumers; ++consumer) {
-      mbarrier_wait(layout.q_empty(consumer), phases.parity(consumer) ^ 1);
-      phases.end(consumer);
+      const int of_consumer = stage * kConsumers + consumer;
+      mbarrier_wait(layout.q_empty(stage, consumer), phases.parity(of_consumer) ^ 1);
+      phases.end(of_consumer);
       if (!divided_ && consumer < kConsumers - 1) continue;
       const int part = divided_ ? consumer : 0;
-      const SharedAddress full = layout.q_full(part);
+      const SharedAddress full = layout.q_full(stage, part);
       const int rows = tokens_ * maps_.p.tile_heads.divisor;
       if (lane() == 0)
         mbarrier_arrive_expect_bytes(full, static_cast<unsigned>(kBlocksQk * kBlockRowBytes * rows));
       __syncwarp();
       if (lane() < kBlocksQk)
-        copy_box(layout.q() + lane() * kQBlockBytes + part * kWarpgroupRows * kBlockRowBytes, &maps_.q,
+        copy_box(layout.q(stage) + lane() * kQBlockBytes + part * kWarpgroupRows * kBlockRowBytes, &maps_.q,
                  lane() * kBlockElements, head_, token_ + part * tokens_, sequence_, full);
     }
   }
@@ -198,18 +199,19 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
   Phases phases;
   Phases q_phases;
   int stage = 0;
+  int q_stage = 0;
 #pragma unroll 1
   while (tiles.next()) {
     const Tile tile = tiles.tile();
     const QSource q(maps, tile);
-    q.prefetch();
+    if constexpr (kQStages == 1) q.prefetch();
     const KvSource source = copier.source(tile);
     PagesAhead<kBlocksQk> pages(copier, source, tile.first_step);
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
       // The next tile is found late, so that the CTAs end at about the same time, but early enough
       // to be known in time.
-      if (i == maximum(tile.steps - 2, 0)) tiles.release();
+      if (i == maximum(tile.steps - 3, 0)) tiles.release();
       const int step = tile.first_step + i;
       const int page = pages.take(step);
       mbarrier_wait(layout.k_empty(stage), phases.parity(stage) ^ 1);
@@ -218,8 +220,9 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
       __syncwarp();
       copier.copy(layout.k(stage), source, step, page, layout.k_full(stage));
       stage ^= 1;
-      if (i == 0) q.load(layout, q_phases);
+      if (i == 0) q.load(layout, q_stage, q_phases);
     }
+    q_stage = (q_stage + 1) % kQStages;
   }
 }
 

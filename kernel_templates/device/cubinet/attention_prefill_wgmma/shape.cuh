@@ -39,17 +39,19 @@ constexpr int kBlockGroupBytes = kGroupRows * kBlockRowBytes;
 constexpr int kKvBlockBytes = kPaged ? kBlockGroupBytes : kStep * kBlockRowBytes;
 constexpr int kGroupBytesK = kPaged ? kBlocksQk * kBlockGroupBytes : kBlockGroupBytes;
 constexpr int kGroupBytesV = kPaged ? kBlocksV * kBlockGroupBytes : kBlockGroupBytes;
-constexpr int kQBytes = kBlocksQk * kQBlockBytes;
+constexpr int kStageBytesQ = kBlocksQk * kQBlockBytes;
+// Two stages of Q if they fit beside K and V.
+constexpr int kQStages = (head_dim_qk + head_dim_v) * kStep <= 32768 ? 2 : 1;
 constexpr int kStageBytesK = kBlocksQk * kStep * kBlockRowBytes;
 constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 
 // Offsets in shared memory, in bytes.
-constexpr int kKOffset = kQBytes;
+constexpr int kKOffset = kQStages * kStageBytesQ;
 constexpr int kVOffset = kKOffset + stages * kStageBytesK;
 constexpr int kTileOffset = kVOffset + stages * kStageBytesV;
 constexpr int kTileBytes = 32;
 constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
-constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 2 + 2 * kConsumers) * 8;
+constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 2 + 2 * kQStages * kConsumers) * 8;
 
 static_assert(stages == 2, "the consumers' loop has a step for each stage");
 static_assert(kStep % 16 == 0, "a step consists of whole products");
