@@ -71,7 +71,8 @@ static_assert(attention_prefill_combine_shared_bytes == 0, "the kernel uses no s
 
 // Adds the partial results of some columns of a row. Several loads are in flight at once.
 __device__ inline void add_splits(PartialSum<kElements>& sum, const AttentionPrefillParameters& p,
-                                  const RowSplits& splits, long long first_row, long long split_rows, int column) {
+                                  const RowSplits& splits, long long first_row, long long split_rows,
+                                  int column) {
   constexpr int kAtOnce = 4;
 #pragma unroll 1
   for (int first = splits.first; first <= splits.last; first += kAtOnce) {
@@ -118,8 +119,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const OutputRow output{sequence, token, head};
   store_elements<dtype_o>(output.address<dtype_o>(p) + column * sizeof(dtype_o), sum.values);
   if (column == 0 && p.lse != 0)
-    store_global_float(p.lse + 4 * ((static_cast<long long>(sequence.q_first) + token) * p.heads_q.divisor + head),
-                       lse * kLn2);
+    store_global_float(
+        p.lse + 4 * ((static_cast<long long>(sequence.q_first) + token) * p.heads_q.divisor + head),
+        lse * kLn2);
 }
 
 }  // namespace cubinet::attention_prefill_combine

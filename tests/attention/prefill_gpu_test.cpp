@@ -38,8 +38,8 @@ std::vector<KernelSpec> kernels_of(const Gpu& gpu, const AttentionProblem& probl
   return kernels;
 }
 
-// Checks every kernel that runs the problem: all families and tiles. `splits` 0: as planned; otherwise
-// only kernels that have so many.
+// Checks every kernel that runs the problem: all families and tiles. `splits` 0: as planned;
+// otherwise only kernels that have so many.
 void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0) {
   std::vector<KernelSpec> kernels = kernels_of(gpu, problem);
   CHECK(!kernels.empty());

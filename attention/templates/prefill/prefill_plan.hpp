@@ -35,8 +35,8 @@ struct PrefillPlan {
 
 // Returns the plan with the fastest tile and splits by the cost model, or with the first of nearly
 // equal ones: of `tiles`, for example those of existing kernels, or of all tiles of the family.
-// `may_use` returns whether the plan may use a given kernel that combines splits; if it is empty, it
-// may use all of them.
+// `may_use` returns whether the plan may use a given kernel that combines splits; if it is empty,
+// it may use all of them.
 //
 // Returns invalid_argument if sizes exceed the limits of the kernels or of CUDA. Returns
 // unsupported if no tile, or none of `tiles`, fits the shared memory of the device, or has the KV

@@ -46,8 +46,8 @@ std::vector<PrefillSplits> prefill_split_candidates(const PlanRequest& request, 
                                                     const PrefillTile& tile, const PrefillBlock& block,
                                                     bool can_combine);
 
-// Returns the workspace: the counters of tiles, and the partial results if KV is split. REQUIRES: the
-// splits are of prefill_split_candidates().
+// Returns the workspace: the counters of tiles, and the partial results if KV is split. REQUIRES:
+// the splits are of prefill_split_candidates().
 WorkspaceSizes prefill_workspace(const AttentionProblem& problem, const PrefillSplits& splits);
 
 // Returns the grid of the kernel that combines the partial results.

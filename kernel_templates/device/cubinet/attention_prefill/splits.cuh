@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The splits of KV of prefill attention. Split i has the tokens from i * split_tokens on. The splits
-// of a row are those with tokens that the row sees. A row with one split is complete when its tile
-// is. A row with more has a partial result for each, which `attention_prefill_combine` combines.
+// The splits of KV of prefill attention. Split i has the tokens from i * split_tokens on. The
+// splits of a row are those with tokens that the row sees. A row with one split is complete when
+// its tile is. A row with more has a partial result for each, which `attention_prefill_combine`
+// combines.
 #include <cubinet/kernel_templates/attention_prefill_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>

@@ -6,9 +6,9 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Tiles have two stages, Q has kQStages, K and V have `stages` each. A stage is full when its bytes have
-// arrived, and empty when each of its readers has released it. Each consumer warpgroup has its own
-// rows of Q.
+// Tiles have two stages, Q has kQStages, K and V have `stages` each. A stage is full when its bytes
+// have arrived, and empty when each of its readers has released it. Each consumer warpgroup has its
+// own rows of Q.
 struct SharedLayout {
   SharedAddress base;
 
@@ -56,8 +56,8 @@ struct SharedLayout {
   }
 };
 
-// The parities of the next phases of stages. Step i of a CTA, counted over its tiles, uses stage i %
-// stages of K and V.
+// The parities of the next phases of stages. Step i of a CTA, counted over its tiles, uses stage i
+// % stages of K and V.
 class Phases {
  public:
   __device__ unsigned parity(int stage) const { return parities_ >> stage & 1; }

@@ -40,8 +40,8 @@ struct KvSource {
   }
 };
 
-// Copies the boxes of a step of K or V, which has `kBlocks` blocks of columns. All lanes of one warp
-// must call each function together.
+// Copies the boxes of a step of K or V, which has `kBlocks` blocks of columns. All lanes of one
+// warp must call each function together.
 //
 // With pages, a box holds all columns of the rows that one page has of a step, if heads are whole
 // blocks apart. Otherwise it holds 8 rows of a block (docs/kernels/attention_prefill_wgmma.md).
@@ -137,9 +137,9 @@ class PagesAhead {
   int next_ = 0;
 };
 
-// The rows of Q of a tile. They are one box for each consumer, or one for all if the heads that share
-// the tile are not a whole part of a consumer's rows. All lanes of one warp must call each function
-// together.
+// The rows of Q of a tile. They are one box for each consumer, or one for all if the heads that
+// share the tile are not a whole part of a consumer's rows. All lanes of one warp must call each
+// function together.
 class QSource {
  public:
   __device__ QSource(const AttentionPrefillMapParameters& maps, const Tile& tile)
