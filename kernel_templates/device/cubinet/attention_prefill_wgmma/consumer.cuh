@@ -180,7 +180,9 @@ class Consumer {
   template <int kTiles>
   __device__ void multiply_qk(FragmentD (&scores)[kTiles], int stage) const {
     const MatrixDescriptor k = rows_of_k(layout_.k(stage), kGroupBytesK);
-    const MatrixDescriptor q = rows_of_k(layout_.q(q_stage_) + index_ * kWarpgroupRows * kBlockRowBytes);
+    // The result of a vote is uniform, so the descriptor is in registers of the warp.
+    const int q_stage = kQStages > 1 && __any_sync(kAllLanes, q_stage_ != 0) ? 1 : 0;
+    const MatrixDescriptor q = rows_of_k(layout_.q(q_stage) + index_ * kWarpgroupRows * kBlockRowBytes);
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll
