@@ -14,7 +14,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "invariance", "first_kernel", "first_kernel_flashinfer",
-         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "attention_speculative",
+         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "prefill_table", "attention_errors", "attention_speculative",
          "import", "deep_gemm", "sources"]
 RESULTS_PAGE = "bench/results/README.md"
 RESULTS_INTRODUCTION = """# Results of the last benchmark run
@@ -64,8 +64,9 @@ def judged(goal):
 
 
 def case_of(row):
+    kv = f"page {row['page_size']}" if row.get("qkv_layout", "paged_kv") == "paged_kv" else "contiguous"
     return (f"{row['case_tag']}: {row['batch']} x {row['mean_kv_length']:.0f}, q {row['q_len']}, {row['heads_q']}/{row['heads_kv']}"
-            f" x {row['head_dim_qk']}, {row['dtype_q']}:{row['dtype_kv']}, page {row['page_size']}")
+            f" x {row['head_dim_qk']}, {row['dtype_q']}:{row['dtype_kv']}, {kv}")
 
 
 def errors(document):
@@ -247,7 +248,7 @@ def sources_figures():
                      " kernels for their own targets, profile `plain`:") + ["", *sources_table(document)]
 
 
-TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative,
+TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "prefill_table": attention, "attention_errors": errors, "attention_speculative": speculative,
           "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
            "selection": selection_figures, "deep_gemm": deep_gemm_figures, "sources": sources_figures}

@@ -15,7 +15,8 @@
 #            a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a new table of
 #            measurements); default: all eight; or one of a group alone: compile, load, bundle,
 #            launch, threads, busy, soak, prepare, decode, step, table; launch_peers,
-#            python_first, attention_table, speculative, first_kernel, deep_gemm, raw_path
+#            python_first, attention_table, prefill_table, speculative, first_kernel, deep_gemm,
+#            raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
 # line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
@@ -34,7 +35,7 @@ usage() {
 }
 
 verbs=(compile table load bundle launch threads busy soak prepare decode step)
-peers=(launch_peers python_first attention_table speculative first_kernel deep_gemm raw_path)
+peers=(launch_peers python_first attention_table prefill_table speculative first_kernel deep_gemm raw_path)
 commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
@@ -48,7 +49,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | speculative | first_kernel | deep_gemm | raw_path)
+    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | prefill_table | speculative | first_kernel | deep_gemm | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
@@ -354,6 +355,11 @@ for part in "${parts[@]}"; do
       ! have_modules torch || measure attention_errors python3 "$root/bench/peers/attention_table.py" "${commit[@]}" \
         --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/errors.txt" --errors --rounds 1 --name attention_errors \
         --output "$results/attention_errors.json"
+      ;;
+    prefill_table)
+      ! have_modules torch || measure prefill_table python3 "$root/bench/peers/attention_table.py" "${commit[@]}" \
+        --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/prefill.txt" --name prefill_table \
+        --output "$results/prefill_table.json"
       ;;
     speculative)
       measure attention_speculative python3 "$root/bench/peers/attention_table.py" "${commit[@]}" --alone --rounds 7 \

@@ -25,7 +25,7 @@ constexpr std::uint32_t kReferenceRows = 16;  // query tokens of a block, as in 
 Result<AttentionReferenceParameters> reference_argument(const AttentionProblem& problem,
                                                         const AttentionTensors& tensors) {
   CUBINET_TRY_ASSIGN(const AttentionPrefillParameters sizes, prefill_parameters(problem));
-  const PrefillArguments writer(sizes, kAttentionPrefill, {}, {}, problem);
+  const PrefillArguments writer(sizes, kAttentionPrefill, {}, {}, {}, problem);
   std::array<std::byte, sizeof(AttentionPrefillParameters)> bytes;
   writer.prepare(bytes);
   writer.write(tensors, bytes);

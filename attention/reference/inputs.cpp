@@ -187,8 +187,11 @@ ElementBits make_sequences(const AttentionProblem& problem, const AttentionInput
   return values;
 }
 
-// Returns the most query tokens for the first sequence and at least 1 for the others.
-std::vector<std::int32_t> make_q_lengths(const AttentionProblem& problem, std::uint64_t seed) {
+// Returns the query tokens of each sequence: its KV tokens if prompts are whole, otherwise the most
+// for the first sequence and at least 1 for the others.
+std::vector<std::int32_t> make_q_lengths(const AttentionProblem& problem,
+                                         const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed) {
+  if (problem.prefill && problem.q_len == problem.kv_len) return kv_lengths;
   std::vector<std::int32_t> lengths(problem.batch, static_cast<std::int32_t>(problem.q_len));
   RandomBits bits(stream_seed(seed, 5, 0));
   for (std::size_t b = 1; b < lengths.size(); ++b)
@@ -325,7 +328,7 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   CUBINET_TRY(check_pool_size(problem));
   AttentionInputs inputs;
   inputs.kv_lengths = kv_lengths;
-  if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, seed);
+  if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, kv_lengths, seed);
   if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
   if (problem.mask == AttentionMask::custom)
     inputs.mask = make_mask(problem, SequenceRows(problem, inputs), seed);

@@ -11,6 +11,8 @@ import os
 import sys
 import tempfile
 
+import prefill_peers
+
 
 class Declined(Exception):
     pass
@@ -175,6 +177,8 @@ def cudnn_calls(problem, copies):
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
+    if problem["operation"] == "prefill":
+        return prefill_calls(prefill_peers.cudnn_prefill, problem, copies)
     lengths = set(problem["kv_lengths"])
     if problem["operation"] != "decode" or problem["q_len"] != 1 or len(lengths) != 1 or problem["dtype_kv"] == "e4m3":
         raise Declined("one query token over equal lengths of 16 bits is what is asked of cuDNN here")
@@ -200,7 +204,26 @@ def cudnn_calls(problem, copies):
                                                                       for copy in range(copies)]
 
 
-PEERS = {"flashinfer": flashinfer_calls, "flash_mla": flash_mla_calls, "cudnn": cudnn_calls}
+def prefill_calls(calls, problem, copies):
+    import torch
+
+    def tensor(name, shape, kind, factor=1.0):
+        if "inputs" not in problem:
+            return random(torch, shape, kind, factor)
+        with open(os.path.join(problem["inputs"], name), "rb") as content:
+            return torch.frombuffer(bytearray(content.read()), dtype=types(torch)[kind]).reshape(shape).cuda()
+
+    if problem["operation"] != "prefill" or problem["dtype_kv"] == "e4m3" or problem["dtype_o"] != problem["dtype_q"]:
+        raise Declined("prefill of 16 bits is measured here")
+    paged = Paged(torch, problem, copies) if problem["qkv_layout"] == "paged_kv" else None
+    return calls(prefill_peers.Prefill(problem, copies, tensor, paged), Declined)
+
+
+def fa3_calls(problem, copies):
+    return prefill_calls(prefill_peers.fa3_prefill, problem, copies)
+
+
+PEERS = {"flashinfer": flashinfer_calls, "flash_mla": flash_mla_calls, "cudnn": cudnn_calls, "fa3": fa3_calls}
 
 
 class Graph:

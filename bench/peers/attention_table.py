@@ -13,7 +13,8 @@ import tempfile
 
 from rounds import write
 
-PEERS = {"FlashInfer": ("flashinfer", "flashinfer"), "FlashMLA": ("flash_mla", "flash_mla"), "cuDNN": ("torch", "cudnn")}
+PEERS = {"FlashInfer": ("flashinfer", "flashinfer"), "FlashMLA": ("flash_mla", "flash_mla"), "cuDNN": ("torch", "cudnn"),
+         "FA3": ("flash_attn_interface", "fa3")}
 
 
 def short(value):

@@ -17,7 +17,7 @@
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 96 + 40 * stages",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 4 : 2) + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 + 40 * stages",
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -30,9 +30,9 @@
 // memory gives each CTA its next tile.
 //
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
-// copies Q, K and V with TMA. Warp 1 sets rows of V to zero that no query token sees. Warp 2 finds
-// the tiles. Each consumer warpgroup has 64 rows of the tile. Tiles, K and V have two stages in
-// shared memory, Q has one. Stages are filled and released through mbarriers.
+// copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees.
+// Warp 2 finds the tiles. Each consumer warpgroup has 64 rows of the tile. Tiles, K and V have two
+// stages in shared memory, Q has two if they fit. Stages are filled and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
 #include <cubinet/attention_prefill_wgmma/loader.cuh>
 #include <cubinet/pdl.cuh>
@@ -48,10 +48,10 @@ __device__ inline void find_tiles(const AttentionPrefillParameters& p, const Sha
 #pragma unroll 1
   while (true) {
     const Tile tile = schedule.find(index);
-    tiles.write(tile);
+    if (tile.sequence < 0 || tile.steps > 0) tiles.write(tile);
     if (tile.sequence < 0) break;
-    tiles.wait();
-    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global(p.counters, 1);
+    if (tile.steps > 0) tiles.wait();
+    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
     index = __shfl_sync(kAllLanes, index, 0);
   }
   if (threadIdx.x % 32 == 0) release_counters(p);
@@ -71,11 +71,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     give_registers<kProducerRegisters>();
     const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
     if (warp == 0) {
-      load_tiles(p, layout);
+      load_qk_tiles(p, layout);
     } else if (warp == 1) {
       clean_tiles(p.p, layout);
     } else if (warp == 2) {
       find_tiles(p.p, layout);
+    } else {
+      load_v_tiles(p, layout);
     }
   } else {
     take_registers<kConsumerRegisters>();

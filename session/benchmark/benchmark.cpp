@@ -138,6 +138,7 @@ Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const Atte
   CUBINET_TRY_ASSIGN(const TimedRuns reads, TimedRuns::capture(bench.device, kRunsOfRound, read));
   nlohmann::json problem = describe_case(row);
   problem["kv_lengths"] = inputs.kv_lengths;
+  if (row.given.problem.ragged_q) problem["q_lengths"] = inputs.q_lengths;
   const nlohmann::json question = {
       {"problem", std::move(problem)}, {"runs", kRunsOfRound}, {"copies", copies}};
   CUBINET_TRY(measure_rounds(bench, runs, reads, question, row));

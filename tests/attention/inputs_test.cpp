@@ -176,6 +176,13 @@ TEST_CASE("Ragged queries are from one to the largest number, and sinks as large
   CHECK(*std::max_element(inputs.sinks.begin(), inputs.sinks.end()) > 2);
 }
 
+TEST_CASE("Whole prompts have as many query tokens as KV tokens") {
+  AttentionProblem problem = small();
+  problem.prefill = problem.ragged_q = true;
+  problem.q_len = problem.kv_len;
+  CHECK(make(problem, {100, 0, 15, 16, 17}).q_lengths == std::vector<std::int32_t>{100, 0, 15, 16, 17});
+}
+
 TEST_CASE("Inputs of e4m3 are numbers where a query reads them and NaN elsewhere") {
   AttentionProblem problem = test::generation(2, 1, 100, 4, 2, 64, 64);
   problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;

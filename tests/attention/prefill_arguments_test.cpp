@@ -13,7 +13,7 @@ using kernel_templates::AttentionPrefillParameters;
 
 AttentionPrefillParameters written_prefill(const AttentionProblem& problem, const AttentionTensors& tensors,
                                            const AttentionPrefillParameters& prepared = {}) {
-  const PrefillArguments arguments(prepared, kAttentionPrefill, {}, {}, problem);
+  const PrefillArguments arguments(prepared, kAttentionPrefill, {}, {}, {}, problem);
   std::vector<std::byte> bytes(arguments.size(), std::byte{0xee});
   arguments.prepare(bytes);
   arguments.write(tensors, bytes);
@@ -87,10 +87,48 @@ TEST_CASE("strides that a tensor of prefill states go before those of a contiguo
   CHECK(p.page_table_stride == 11);
 }
 
+TEST_CASE("the partial results of prefill are parts of the scratch buffer") {
+  WorkspaceSizes sizes;
+  sizes.partial_stats_offset = 0x40;
+  sizes.scratch_bytes = 0x80;
+  AttentionTensors given = prefill_tensors();
+  given.scratch.address = 0x10000;
+  const PrefillArguments arguments({}, kAttentionPrefill, {}, {}, sizes, {});
+  std::vector<std::byte> bytes(arguments.size());
+  arguments.prepare(bytes);
+  arguments.write(given, bytes);
+  AttentionPrefillParameters p;
+  std::memcpy(&p, bytes.data(), sizeof(p));
+  CHECK(p.partial_o == 0x10000);
+  CHECK(p.partial_lse == 0x10040);
+  CHECK(written_prefill({}, given).partial_o == 0);
+}
+
+TEST_CASE("the boxes of a run follow the strides of its tensors") {
+  PrefillFamily family = kAttentionPrefill;
+  family.has_maps = true;
+  AttentionProblem problem;
+  problem.tokens_per_page = 64;
+  problem.heads_kv = 2;
+  const PrefillArguments arguments({}, family, {128, 128, 2}, {}, {}, problem);
+  const auto box_of = [&](const AttentionTensors& given) {
+    std::vector<std::byte> bytes(arguments.size());
+    arguments.prepare(bytes);
+    arguments.write(given, bytes);
+    AttentionPrefillParameters p;
+    std::memcpy(&p, bytes.data(), sizeof(p));
+    return p.box_tokens;
+  };
+  AttentionTensors given = prefill_tensors();
+  CHECK(box_of(given) == 64);
+  given.v.strides = {64 * 136, 136, 136};
+  CHECK(box_of(given) == 8);
+}
+
 TEST_CASE("a family with tensor maps gets a larger argument, in which the driver encodes them") {
   PrefillFamily family = kAttentionPrefill;
   family.has_maps = true;
-  const PrefillArguments arguments({}, family, {}, {}, {});
+  const PrefillArguments arguments({}, family, {}, {}, {}, {});
   CHECK(arguments.size() == sizeof(AttentionPrefillMapParameters));
   std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
   REQUIRE(arguments.tensor_maps(prefill_tensors(), placed) == 3);
@@ -98,7 +136,7 @@ TEST_CASE("a family with tensor maps gets a larger argument, in which the driver
     CHECK(placed[i].offset == 384 + 128 * i);
     CHECK(placed[i].description.address == 0x100 * (i + 1));
   }
-  CHECK(PrefillArguments({}, kAttentionPrefill, {}, {}, {}).tensor_maps({}, placed) == 0);
+  CHECK(PrefillArguments({}, kAttentionPrefill, {}, {}, {}, {}).tensor_maps({}, placed) == 0);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-constexpr ProductCosts kProducts = {2e6, 1e6, 0.5, 3, 1, "a test"};
+constexpr ProductCosts kProducts = {2e6, 8e6, 1e6, 0.5, 3, 1, 4, 1e6, "a test"};
 
 KernelWork tall_tiles(double tiles) {
   KernelWork work;
@@ -41,6 +41,23 @@ TEST_CASE("small tiles have a lower rate, and four warps alone reach a part of i
   CHECK(product_terms(kProducts, work).read == doctest::Approx(200 / 0.75));
   work.blocks_per_multiprocessor = 2;
   CHECK(product_terms(kProducts, work).read == doctest::Approx(200));
+}
+
+TEST_CASE("tiles of equal size that SMs cannot share equally take whole rounds") {
+  KernelWork work = tall_tiles(11);
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(1.1));
+  work.smallest_block_operations = 2e6;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(2));
+}
+
+TEST_CASE("warpgroups have a rate of their own, and partial results are written, read and combined") {
+  KernelWork work = tall_tiles(1000);
+  work.reader = KvReader::warpgroups;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(25));
+  work.partial_bytes = 5e6;
+  CHECK(product_terms(kProducts, work).combine == 0);
+  work.splits = 2;
+  CHECK(product_terms(kProducts, work).combine == doctest::Approx(14));
 }
 
 TEST_CASE("no tile takes no more than the start") {

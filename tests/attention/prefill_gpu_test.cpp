@@ -5,6 +5,7 @@
 
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -30,22 +31,27 @@ std::vector<KernelSpec> kernels_of(const Gpu& gpu, const AttentionProblem& probl
       problem, {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block}, {}, {}};
   const AttentionBackends backends = ok(AttentionBackends::builtin());
   std::vector<KernelSpec> kernels;
-  for (const PlanOptions& options : ok(backends.find(kTemplatesBackend)->alternatives(request)))
-    kernels.push_back(*options.kernel);
+  for (const PlanOptions& options : ok(backends.find(kTemplatesBackend)->alternatives(request))) {
+    if (std::find(kernels.begin(), kernels.end(), *options.kernel) == kernels.end())
+      kernels.push_back(*options.kernel);
+  }
   return kernels;
 }
 
-// Checks every kernel that runs the problem: all families and tiles.
-void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem) {
-  const std::vector<KernelSpec> kernels = kernels_of(gpu, problem);
+// Checks every kernel that runs the problem: all families and tiles. `splits` 0: as planned;
+// otherwise only kernels that have so many.
+void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0) {
+  std::vector<KernelSpec> kernels = kernels_of(gpu, problem);
   CHECK(!kernels.empty());
+  if (splits > 1)
+    std::erase_if(kernels, [](const KernelSpec& kernel) { return kernel.name == "attention_prefill"; });
   AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
   const AttentionOutputs reference = ok(attention_reference(problem, inputs));
   pad_page_table(problem, inputs);
   for (const KernelSpec& kernel : kernels) {
     CAPTURE(kernel.to_string());
-    const Outputs outputs = decode(gpu, bind(gpu, problem, 0, true, kernel), inputs);
+    const Outputs outputs = decode(gpu, bind(gpu, problem, splits, true, kernel), inputs);
     compare(problem, reference, outputs.o, outputs.lse);
   }
 }
@@ -178,14 +184,80 @@ TEST_CASE("New rows are appended before prefill attends to them") {
   check_against_reference(*gpu, problem);
 }
 
+TEST_CASE("Splits of KV are combined, whatever rows, masks, windows and lengths they meet") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  for (const std::uint32_t head_dim : {64U, 128U, 192U, 256U}) {
+    for (const std::uint32_t splits : {2U, 3U, 6U}) {
+      AttentionProblem problem = prompts(head_dim, 150);
+      if (head_dim == 192) problem.head_dim_v = 128;
+      problem.lse = true;
+      problem.ragged_q = splits == 3;
+      check_every_kernel(*gpu, problem, splits);
+      problem.window = 75;
+      problem.sinks = true;
+      check_every_kernel(*gpu, problem, splits);
+      problem.window = kUnlimited;
+      problem.mask = AttentionMask::dense;
+      problem.data_type_o = DataType::fp32;
+      problem.layout = QkvLayout::contiguous_kv;
+      check_every_kernel(*gpu, problem, splits);
+    }
+  }
+  AttentionProblem groups = prompts(128, 37);
+  groups.heads_kv = 3;
+  groups.heads_q = 21;
+  groups.kv_len = 5000;
+  groups.scales_on_device = true;
+  check_every_kernel(*gpu, groups, 7);
+}
+
+TEST_CASE("Heads that are not whole blocks apart are read in boxes of eight tokens") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  AttentionProblem problem = prompts(128, 60);
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+  constexpr std::int64_t kHead = 136;
+  const std::int64_t token = kHead * problem.heads_kv;
+  const std::int64_t rows = std::int64_t{inputs.pages} * problem.tokens_per_page * problem.heads_kv;
+  const auto spread = [&](const ElementBits& elements) {
+    DeviceBuffer pool = ok(DeviceBuffer::allocate(gpu->device, static_cast<std::size_t>(rows * kHead) * 2));
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto* const first = reinterpret_cast<const std::byte*>(elements.data() + row * 128);
+      ok(pool.copy_from(ByteView(first, 256), static_cast<std::size_t>(row * kHead) * 2));
+    }
+    return pool;
+  };
+  const DeviceBuffer k = spread(inputs.k);
+  const DeviceBuffer v = spread(inputs.v);
+  for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
+    CAPTURE(kernel.to_string());
+    const BoundAttention attention = bind(*gpu, problem, 0, true, kernel);
+    const TensorBuffers buffers = upload(*gpu, attention, inputs);
+    AttentionTensors tensors = buffers.tensors();
+    tensors.k = DeviceTensor(k.address(), k.size(), {problem.tokens_per_page * token, token, kHead});
+    tensors.v = DeviceTensor(v.address(), v.size(), {problem.tokens_per_page * token, token, kHead});
+    const Stream stream = ok(Stream::create(gpu->device));
+    ok(attention.run(tensors, stream.handle()));
+    ok(stream.synchronize());
+    compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
+  }
+}
+
 TEST_CASE("A graph of prefill serves all lengths and offsets up to its bounds") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
   AttentionProblem problem = prompts(128, 200);
   problem.batch = 3;
   problem.ragged_q = true;
+  std::vector<std::pair<KernelSpec, std::uint32_t>> ways;
   for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
-    const BoundAttention attention = bind(*gpu, problem, 0, true, kernel);
+    ways.emplace_back(kernel, 0);
+    if (kernel.name != "attention_prefill") ways.emplace_back(kernel, 3);
+  }
+  for (const auto& [kernel, splits] : ways) {
+    const BoundAttention attention = bind(*gpu, problem, splits, true, kernel);
     const auto longest = static_cast<std::int32_t>(problem.kv_len);
     AttentionInputs inputs = ok(make_attention_inputs(problem, {longest, longest, longest}, 11));
     const auto tokens = std::accumulate(inputs.q_lengths.begin(), inputs.q_lengths.end(), 0);

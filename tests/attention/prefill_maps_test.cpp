@@ -13,8 +13,10 @@ PrefillMaps prefill_maps_of(const AttentionProblem& problem, const AttentionTens
                             std::uint32_t tile_heads = 1) {
   PrefillBlock block;
   block.tile_heads = tile_heads;
-  const auto strides = prefill_parameters(problem);
+  auto strides = prefill_parameters(problem);
   REQUIRE(strides);
+  if (!tensors.k.is_contiguous()) strides->k_head_stride = tensors.k.strides[2];
+  set_prefill_boxes(problem, {128, 128, 2}, *strides);
   return prefill_maps(problem, {128, 128, 2}, block, *strides, tensors);
 }
 
@@ -39,13 +41,14 @@ TEST_CASE("the map of Q has heads, tokens and sequences, and boxes of the heads 
   CHECK(map.strides_bytes[0] == kRow);
   CHECK(map.strides_bytes[1] == 32 * kRow);
   CHECK(map.strides_bytes[2] == 500 * 32 * kRow);
-  CHECK(map.box == std::array<std::uint32_t, 5>{64, 4, 32, 1, 1});
+  CHECK(map.box == std::array<std::uint32_t, 5>{64, 4, 16, 1, 1});  // the rows of one consumer
+  CHECK(prefill_maps_of(problem, tensors, 7).q.box == std::array<std::uint32_t, 5>{64, 7, 18, 1, 1});
   problem.ragged_q = true;  // as many tokens as the tensor has
   problem.data_type_q = DataType::fp16;
   const TensorMapDescription ragged = prefill_maps_of(problem, tensors).q;
   CHECK(ragged.type == TensorMapDescription::Type::fp16);
   CHECK(ragged.sizes == std::array<std::uint64_t, 5>{64, 32, 10, 1, 1});
-  CHECK(ragged.box == std::array<std::uint32_t, 5>{64, 1, 128, 1, 1});
+  CHECK(ragged.box == std::array<std::uint32_t, 5>{64, 1, 64, 1, 1});
 }
 
 TEST_CASE("the maps of K and V end with the pages, sequences or tokens that the tensors have") {
@@ -55,18 +58,37 @@ TEST_CASE("the maps of K and V end with the pages, sequences or tokens that the 
   tensors.k = {0x1000, 7 * 48 * 8 * kRow};
   tensors.v = {0x2000, 48 * 8 * kRow};
   const PrefillMaps paged = prefill_maps_of(problem, tensors);
-  CHECK(paged.k.sizes == std::array<std::uint64_t, 5>{64, 48, 8, 7, 1});
-  CHECK(paged.k.strides_bytes[0] == 8 * kRow);
-  CHECK(paged.k.strides_bytes[1] == kRow);
-  CHECK(paged.k.strides_bytes[2] == 48 * 8 * kRow);
-  CHECK(paged.k.box == std::array<std::uint32_t, 5>{64, 16, 1, 1, 1});
-  CHECK(paged.v.sizes[3] == 1);
+  CHECK(paged.k.rank == 5);
+  CHECK(paged.k.sizes == std::array<std::uint64_t, 5>{64, 8, 8, 6, 7});
+  CHECK(paged.k.strides_bytes[0] == 8 * kRow);      // tokens of a group
+  CHECK(paged.k.strides_bytes[1] == kRow);          // blocks of columns, one a head here
+  CHECK(paged.k.strides_bytes[2] == 8 * 8 * kRow);  // groups
+  CHECK(paged.k.strides_bytes[3] == 48 * 8 * kRow);
+  CHECK(paged.k.box == std::array<std::uint32_t, 5>{64, 8, 1, 2, 1});
+  CHECK(paged.v.sizes[4] == 1);
   problem.layout = QkvLayout::contiguous_kv;
   const PrefillMaps contiguous = prefill_maps_of(problem, tensors);
   CHECK(contiguous.k.sizes == std::array<std::uint64_t, 5>{64, 1000, 8, 2, 1});
   CHECK(contiguous.k.box[1] == 128);
   problem.layout = QkvLayout::separate_qkv;
   CHECK(prefill_maps_of(problem, tensors).k.sizes == std::array<std::uint64_t, 5>{64, 7 * 48, 8, 1, 1});
+}
+
+TEST_CASE("a box of pages has all columns, or a block where heads are not whole blocks apart") {
+  AttentionProblem problem = small_heads();
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  problem.kv_order = KvOrder::hnd;
+  problem.tokens_per_page = 64;
+  AttentionTensors tensors;
+  tensors.k = {0x1000, 7 * 64 * 8 * 2 * kRow};
+  tensors.v = tensors.k;
+  const TensorMapDescription whole = prefill_maps_of(problem, tensors).k;
+  CHECK(whole.sizes == std::array<std::uint64_t, 5>{64, 8, (7 * 64 + 1) * 2, 8, 7});
+  CHECK(whole.box == std::array<std::uint32_t, 5>{64, 8, 2, 8, 1});
+  tensors.k.strides = {8 * 64 * 136, 128, 64 * 136 - 8};
+  const TensorMapDescription parts = prefill_maps_of(problem, tensors).k;
+  CHECK(parts.sizes == std::array<std::uint64_t, 5>{128, 8, 8, 8, 6});
+  CHECK(parts.box == std::array<std::uint32_t, 5>{64, 8, 1, 1, 1});
 }
 
 TEST_CASE("every map of prefill is one that the driver encodes, whatever the stride of a single head") {
@@ -85,12 +107,22 @@ TEST_CASE("every map of prefill is one that the driver encodes, whatever the str
 
 TEST_CASE("a box of K has a step, or as many tokens as divide a step and a page") {
   AttentionProblem problem = small_heads();
-  for (const auto& [page, box] : {std::pair{8U, 8U}, {24U, 8U}, {64U, 64U}, {136U, 8U}, {256U, 128U}}) {
+  kernel_templates::AttentionPrefillParameters parameters{};
+  for (const auto& [page, box] : {std::pair{8U, 8}, {24U, 8}, {64U, 64}, {136U, 8}, {256U, 128}}) {
     problem.tokens_per_page = page;
-    CHECK(prefill_box_tokens(problem, {128, 128, 2}) == box);
+    set_prefill_boxes(problem, {128, 128, 2}, parameters);
+    CHECK(parameters.box_tokens == box);
   }
+  parameters.v_head_stride = 72;  // not a whole block
+  set_prefill_boxes(problem, {128, 128, 2}, parameters);
+  CHECK(parameters.box_tokens == 8);
+  problem.heads_kv = 1;  // no other head
+  set_prefill_boxes(problem, {128, 128, 2}, parameters);
+  CHECK(parameters.box_tokens == 128);
+  CHECK(parameters.v_head_stride == 0);
   problem.layout = QkvLayout::contiguous_kv;
-  CHECK(prefill_box_tokens(problem, {128, 128, 2}) == 128);
+  set_prefill_boxes(problem, {128, 176, 2}, parameters);
+  CHECK(parameters.box_tokens == 176);
 }
 
 }  // namespace

@@ -87,6 +87,7 @@ TEST_CASE("KV splits, too many tokens and devices without shared memory are refu
   CHECK(plan_prefill(asked, kAttentionPrefill).error().code == ErrorCode::unsupported);
   asked.options.splits = 1;
   CHECK(plan_prefill(asked, kAttentionPrefill));
+  asked.options.splits.reset();
   asked.options.split_tokens = 128;
   CHECK(plan_prefill(asked, kAttentionPrefill).error().message.find("split") != std::string::npos);
   const auto refusal = [](const AttentionProblem& problem) {

@@ -164,6 +164,22 @@ TEST_CASE(
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
+TEST_CASE("the kernels that combine splits of prefill compile without a warning or a stack") {
+  std::vector<CompileRequest> requests;
+  for (const char* target : {"sm_90a", "sm_80"}) {
+    for (const int head_dim : {64, 128, 256}) {
+      for (const char* output : {"bf16", "fp16", "fp32"}) {
+        CompileRequest request = test::builtin_request("attention_prefill_combine", target);
+        request.spec.set("head_dim_v", head_dim).set("dtype_o", output);
+        requests.push_back(request);
+        request.spec.set("sliding_window", ParameterValue(true));
+        requests.push_back(request);
+      }
+    }
+  }
+  check_without_a_word(*open_compiler(test::compiler_search()), requests);
+}
+
 TEST_CASE(
     "latent attention of warpgroups compiles for all its tiles and types, without a warning or a stack") {
   const auto nvrtc = open_compiler(test::compiler_search());

@@ -61,7 +61,7 @@ inline CompileRequest builtin_request(std::string_view name, const char* target)
   CompileRequest request = request_of(*catalog->find(name), target);
   if (name == "attention_wide")
     request.spec.set("head_dim_qk", 512).set("head_dim_v", 512).set("tile_size_kv", 16).set("stages", 2);
-  if (name == "attention_combine") request.spec.set("head_dim_v", 128);
+  if (name == "attention_combine" || name == "attention_prefill_combine") request.spec.set("head_dim_v", 128);
   if (name == "attention_reduction") request.spec.set("head_dim_per_tile", 512);
   if (name == "rms_norm") request.spec.set("hidden_size", 1024);
   for (const ParameterDeclaration& parameter : request.kernel_template->parameters()) {

@@ -5,6 +5,7 @@
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
 #include <cubinet/kernel_templates/attention_merge_parameters.h>
+#include <cubinet/kernel_templates/attention_prefill_parameters.h>
 #include <cubinet/kernel_templates/attention_reduction_parameters.h>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/kernel_templates/template_catalog.hpp>
@@ -51,6 +52,8 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
               sizeof(kernel_templates::AttentionDecodeParameters));
   check_entry(KernelSpec{"attention_combine", {}}.set("head_dim_v", 128),
               sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entry(KernelSpec{"attention_prefill_combine", {}}.set("head_dim_v", 128),
+              sizeof(kernel_templates::AttentionPrefillMapParameters));
   check_entry(KernelSpec{"attention_append", {}}, sizeof(kernel_templates::AttentionAppendParameters));
   check_entry(KernelSpec{"attention_lse", {}}, sizeof(kernel_templates::AttentionLseParameters));
   check_entry(KernelSpec{"attention_merge", {}}, sizeof(kernel_templates::AttentionMergeParameters));

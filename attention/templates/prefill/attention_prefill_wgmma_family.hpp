@@ -29,16 +29,17 @@ inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTi
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
   constexpr std::uint32_t kElementBytes = 2;
-  constexpr std::uint32_t kTileBytes = 96;
+  constexpr std::uint32_t kTileBytes = 80;
   constexpr std::uint32_t kBarrierBytesOfStage = 40;
+  const std::uint32_t columns = problem.head_dim_qk + problem.head_dim_v;
+  const std::uint32_t q_stages = columns * tile.kv <= 32768 ? 2 : 1;
   PrefillBlock block;
   block.threads = 2 * tile.q + 128;
   block.registers = tile.q == 128 ? 168 : 128;
   block.tile_heads = tile_heads(problem, tile);
   block.shared_bytes =
-      (tile.q * problem.head_dim_qk + tile.stages * tile.kv * (problem.head_dim_qk + problem.head_dim_v)) *
-          kElementBytes +
-      kTileBytes + kBarrierBytesOfStage * tile.stages;
+      (q_stages * tile.q * problem.head_dim_qk + tile.stages * tile.kv * columns) * kElementBytes +
+      kTileBytes + q_stages * tile.q / 4 + kBarrierBytesOfStage * tile.stages;
   return block;
 }
 
@@ -64,6 +65,8 @@ inline const PrefillFamily kAttentionPrefillWgmma = {
     .tiles = attention_prefill_wgmma::tiles,
     .block = attention_prefill_wgmma::block,
     .has_maps = true,
+    .has_splits = true,
+    .reader = KvReader::warpgroups,
 };
 
 }  // namespace cubinet

@@ -21,6 +21,7 @@ void PrefillArguments::set_strides(const AttentionTensors& tensors, AttentionPre
   StrideFields{p.v_outer_stride, p.v_token_stride, p.v_head_stride}.set(tensors.v);
   StrideFields{p.o_batch_stride, p.o_token_stride, p.o_head_stride}.set(tensors.o);
   if (!tensors.page_table.is_contiguous()) p.page_table_stride = tensors.page_table.strides[0];
+  if (family_.has_maps) set_prefill_boxes(problem_, tile_, p);
 }
 
 std::size_t PrefillArguments::size() const {
@@ -48,6 +49,10 @@ void PrefillArguments::write(const AttentionTensors& tensors, std::span<std::byt
   if (problem_.scales_on_device) {
     p.softmax_scale_address = tensors.softmax_scale.address;
     p.output_scale_address = tensors.output_scale.address;
+  }
+  if (workspace_.scratch_bytes != 0) {
+    p.partial_o = tensors.scratch.address + workspace_.partial_output_offset;
+    p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;
   }
   set_strides(tensors, p);
   std::memcpy(argument.data(), &p, sizeof(p));

@@ -8,13 +8,18 @@
 
 namespace cubinet {
 
-// Writes the argument of the kernels of the prefill families.
+// Writes the argument of the kernels of the prefill families and of attention_prefill_combine.
 class PrefillArguments final : public ArgumentWriter {
  public:
   PrefillArguments(const kernel_templates::AttentionPrefillParameters& parameters,
                    const PrefillFamily& family, const PrefillTile& tile, const PrefillBlock& block,
-                   const AttentionProblem& problem)
-      : parameters_(parameters), family_(family), tile_(tile), block_(block), problem_(problem) {}
+                   const WorkspaceSizes& workspace, const AttentionProblem& problem)
+      : parameters_(parameters),
+        family_(family),
+        tile_(tile),
+        block_(block),
+        workspace_(workspace),
+        problem_(problem) {}
 
   std::size_t size() const override;
   void prepare(std::span<std::byte> argument) const override;
@@ -31,6 +36,7 @@ class PrefillArguments final : public ArgumentWriter {
   const PrefillFamily& family_;
   PrefillTile tile_;
   PrefillBlock block_;
+  WorkspaceSizes workspace_;
   AttentionProblem problem_;
 };
 

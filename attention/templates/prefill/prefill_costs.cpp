@@ -12,7 +12,9 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   CostTerms terms;
   terms.start = costs.start;
   if (work.blocks <= 0) return terms;
-  const double rate = work.tile_size_q < kTallTile ? costs.small_rate : costs.rate;
+  const double rate = work.reader == KvReader::warpgroups ? costs.warpgroup_rate
+                      : work.tile_size_q < kTallTile      ? costs.small_rate
+                                                          : costs.rate;
   const double sms = work.multiprocessors;
   const double on_busiest =
       std::min<double>(std::ceil(work.blocks / sms), std::max(work.blocks_per_multiprocessor, 1U));
@@ -21,8 +23,10 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   const double tiles_of_busiest = std::ceil(work.blocks / sms);
   const double all = work.operations / std::min(sms, work.blocks) / reached;
   const double longest = work.largest_block_operations * on_busiest / reached;
-  terms.read = std::max(all, longest);
+  const double equal = work.smallest_block_operations * tiles_of_busiest / reached;
+  terms.read = std::max({all, longest, equal});
   terms.items = costs.tile * tiles_of_busiest / on_busiest;
+  if (work.splits > 1) terms.combine = costs.combine + 2 * work.partial_bytes / costs.partial_rate;
   return terms;
 }
 

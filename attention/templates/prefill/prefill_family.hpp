@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/cost_model.hpp>
 #include <cubinet/attention/operation.hpp>
 
 #include <cstdint>
@@ -55,6 +56,10 @@ struct PrefillFamily {
   bool has_maps = false;
   // If true, the template has the parameter `numerics`.
   bool has_numerics = false;
+  // If true, tiles may be divided into splits of KV, whose results attention_prefill_combine
+  // combines.
+  bool has_splits = false;
+  KvReader reader = KvReader::warps;  // of the cost model
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 namespace cubinet {
 namespace {
@@ -13,6 +14,8 @@ using kernel_templates::AttentionPrefillParameters;
 
 constexpr std::uint64_t kElementBytes = 2;
 constexpr std::uint32_t kBoxColumns = 64;  // 128 bytes, the widest swizzle
+constexpr std::uint32_t kGroupTokens = 8;  // rows of K and V that are adjacent in shared memory
+constexpr std::uint32_t kConsumerRows = 64;
 
 struct MapDimension {
   std::uint64_t size = 1;
@@ -26,18 +29,19 @@ std::uint64_t steps_in(const DeviceTensor& tensor, long long stride, std::uint64
   return std::min<std::uint64_t>((all - elements) / static_cast<std::uint64_t>(stride) + 1, kLargestCount);
 }
 
+// Returns the map of a tensor with `columns` columns. `outer` are the dimensions after the columns,
+// at most four. A dimension of size 1 gets a stride that the driver accepts.
 TensorMapDescription map_of(const AttentionProblem& problem, std::uint64_t address, std::uint32_t columns,
-                            const std::array<MapDimension, 3>& outer) {
+                            const std::vector<MapDimension>& outer) {
   TensorMapDescription map;
   map.type = problem.data_type_q == DataType::fp16 ? TensorMapDescription::Type::fp16
                                                    : TensorMapDescription::Type::bf16;
   map.swizzle = TensorMapDescription::Swizzle::bytes128;
-  map.rank = 4;
+  map.rank = static_cast<std::uint32_t>(outer.size() + 1);
   map.address = address;
   map.sizes[0] = columns;
   for (std::size_t i = 0; i < outer.size(); ++i) {
     map.sizes[i + 1] = outer[i].size;
-    // A dimension of size 1 may have any stride; the driver requires a multiple of 16 bytes.
     const bool is_stepped = outer[i].size > 1;
     map.strides_bytes[i] =
         is_stepped ? static_cast<std::uint64_t>(outer[i].stride) * kElementBytes : columns * kElementBytes;
@@ -54,30 +58,55 @@ struct KvSource {
   long long head;
 };
 
-TensorMapDescription kv_map_of(const AttentionProblem& problem, std::uint32_t box_tokens,
-                               const KvSource& kv) {
+// Returns whether all heads of K and V are whole blocks of columns apart. A coordinate of the map
+// that counts blocks then selects the head, and a box has all columns of its rows.
+bool has_whole_rows(const AttentionPrefillParameters& strides) {
+  return strides.k_head_stride % kBoxColumns == 0 && strides.v_head_stride % kBoxColumns == 0;
+}
+
+// The tokens of a page are groups of kGroupTokens.
+TensorMapDescription paged_map_of(const AttentionProblem& problem, std::uint32_t box_tokens, bool whole_rows,
+                                  const KvSource& kv) {
+  const std::uint64_t heads = static_cast<std::uint64_t>(kv.head) * (problem.heads_kv - 1);
+  const std::uint64_t page =
+      heads + static_cast<std::uint64_t>(kv.token) * (problem.tokens_per_page - 1) + kv.columns;
+  const MapDimension tokens{kGroupTokens, kv.token};
+  const MapDimension blocks{(heads + kv.columns) / kBoxColumns, kBoxColumns};
+  const MapDimension groups{problem.tokens_per_page / kGroupTokens, kGroupTokens * kv.token};
+  const MapDimension pages{steps_in(kv.tensor, kv.outer, page), kv.outer};
+  TensorMapDescription map =
+      map_of(problem, kv.tensor.address, whole_rows ? kBoxColumns : kv.columns,
+             {tokens, whole_rows ? blocks : MapDimension{problem.heads_kv, kv.head}, groups, pages});
+  map.box[1] = kGroupTokens;
+  map.box[2] = whole_rows ? kv.columns / kBoxColumns : 1;
+  map.box[3] = box_tokens / kGroupTokens;
+  return map;
+}
+
+TensorMapDescription contiguous_map_of(const AttentionProblem& problem, std::uint32_t box_tokens,
+                                       const KvSource& kv) {
   MapDimension tokens{problem.kv_len, kv.token};
-  MapDimension outer{problem.batch, kv.outer};
+  MapDimension sequences{problem.batch, kv.outer};
   if (problem.layout == QkvLayout::separate_qkv) {
     const auto heads = static_cast<std::uint64_t>(kv.head) * (problem.heads_kv - 1) + kv.columns;
     tokens.size = steps_in(kv.tensor, kv.token, heads);
-    outer.size = 1;
-  } else if (problem.layout == QkvLayout::paged_kv) {
-    tokens.size = problem.tokens_per_page;
-    const auto page = static_cast<std::uint64_t>(kv.head) * (problem.heads_kv - 1) +
-                      static_cast<std::uint64_t>(kv.token) * (problem.tokens_per_page - 1) + kv.columns;
-    outer.size = steps_in(kv.tensor, kv.outer, page);
+    sequences.size = 1;
   }
   TensorMapDescription map = map_of(problem, kv.tensor.address, kv.columns,
-                                    {tokens, MapDimension{problem.heads_kv, kv.head}, outer});
+                                    {tokens, MapDimension{problem.heads_kv, kv.head}, sequences});
   map.box[1] = box_tokens;
   return map;
 }
 
 }  // namespace
 
-std::uint32_t prefill_box_tokens(const AttentionProblem& problem, const PrefillTile& tile) {
-  return problem.layout == QkvLayout::paged_kv ? std::gcd(problem.tokens_per_page, tile.kv) : tile.kv;
+void set_prefill_boxes(const AttentionProblem& problem, const PrefillTile& tile,
+                       AttentionPrefillParameters& parameters) {
+  if (problem.heads_kv == 1) parameters.k_head_stride = parameters.v_head_stride = 0;
+  std::uint32_t tokens = tile.kv;
+  if (problem.layout == QkvLayout::paged_kv)
+    tokens = has_whole_rows(parameters) ? std::gcd(problem.tokens_per_page, tile.kv) : kGroupTokens;
+  parameters.box_tokens = static_cast<int>(tokens);
 }
 
 PrefillMaps prefill_maps(const AttentionProblem& problem, const PrefillTile& tile, const PrefillBlock& block,
@@ -94,13 +123,16 @@ PrefillMaps prefill_maps(const AttentionProblem& problem, const PrefillTile& til
   maps.q = map_of(problem, tensors.q.address, problem.head_dim_qk,
                   {MapDimension{problem.heads_q, strides.q_head_stride}, tokens, sequences});
   maps.q.box[1] = block.tile_heads;
-  maps.q.box[2] = tile.q / block.tile_heads;
-  const std::uint32_t box = prefill_box_tokens(problem, tile);
-  maps.k = kv_map_of(problem, box,
-                     {tensors.k, problem.head_dim_qk, strides.k_outer_stride, strides.k_token_stride,
+  const bool is_divided = kConsumerRows % block.tile_heads == 0;
+  maps.q.box[2] = (is_divided ? kConsumerRows : tile.q) / block.tile_heads;
+  const auto box = static_cast<std::uint32_t>(strides.box_tokens);
+  const auto kv_map_of = [&](const KvSource& kv) {
+    return problem.layout == QkvLayout::paged_kv ? paged_map_of(problem, box, has_whole_rows(strides), kv)
+                                                 : contiguous_map_of(problem, box, kv);
+  };
+  maps.k = kv_map_of({tensors.k, problem.head_dim_qk, strides.k_outer_stride, strides.k_token_stride,
                       strides.k_head_stride});
   maps.v = kv_map_of(
-      problem, box,
       {tensors.v, problem.head_dim_v, strides.v_outer_stride, strides.v_token_stride, strides.v_head_stride});
   return maps;
 }

@@ -10,16 +10,23 @@ namespace cubinet {
 
 // The tensor maps of a kernel's argument (AttentionPrefillMapParameters).
 struct PrefillMaps {
-  TensorMapDescription q;  // [batch, tokens, heads, columns], or one batch of all tokens with ragged_q
-  TensorMapDescription k;  // [pages, heads, tokens of a page, columns]; without pages [batch, …]
+  // [batch, tokens, heads, columns], or one batch of all tokens with ragged_q. A box has the rows
+  // of one consumer, or of all if the heads that share a tile are no whole part of a consumer's
+  // rows.
+  TensorMapDescription q;
+  // [batch, heads, tokens, columns]. With pages [pages, groups of 8 tokens, blocks of 64 columns of
+  // all heads, tokens, columns], or heads instead of blocks if heads are not whole blocks apart.
+  TensorMapDescription k;
   TensorMapDescription v;
 };
 
-// Returns the tokens of a box of K and V: a step, or as many as divide both a step and a page.
-std::uint32_t prefill_box_tokens(const AttentionProblem& problem, const PrefillTile& tile);
+// Sets the tokens of a box of K and V: a step, or as many as divide both a step and a page, or 8.
+// `parameters` has the strides of a run. The stride of a single head becomes 0.
+void set_prefill_boxes(const AttentionProblem& problem, const PrefillTile& tile,
+                       kernel_templates::AttentionPrefillParameters& parameters);
 
-// Returns the maps of a run. Rows of boxes have 128 bytes. Tokens that the tensors do not have read
-// as zeros.
+// Returns the maps of a run with boxes of `strides.box_tokens` tokens. Rows of boxes have 128
+// bytes. Tokens that the tensors do not have read as zeros.
 PrefillMaps prefill_maps(const AttentionProblem& problem, const PrefillTile& tile, const PrefillBlock& block,
                          const kernel_templates::AttentionPrefillParameters& strides,
                          const AttentionTensors& tensors);

@@ -11,6 +11,19 @@
 namespace cubinet {
 namespace {
 
+// Returns the numbers of splits that the tuner times besides the chosen one.
+std::vector<std::uint32_t> prefill_splits_around(const PlanRequest& request, const PrefillFamily& family,
+                                                 const PrefillPlan& chosen) {
+  if (!family.has_splits || request.options.splits || request.options.split_tokens) return {};
+  const std::uint32_t count = chosen.splits.count;
+  std::vector<std::uint32_t> around;
+  for (const std::uint32_t splits : {1U, count - 1, count + 1, count * 3 / 2, count * 2}) {
+    const bool is_new = splits != count && std::find(around.begin(), around.end(), splits) == around.end();
+    if (is_new && splits >= 1 && splits <= kMaximumPrefillSplits) around.push_back(splits);
+  }
+  return around;
+}
+
 class PrefillTemplateFamily final : public TemplateFamily {
  public:
   explicit PrefillTemplateFamily(const PrefillFamily& family) : family_(family) {}
@@ -51,15 +64,17 @@ class PrefillTemplateFamily final : public TemplateFamily {
       }
     }
     const AttentionProblem& problem = request.problem;
-    CUBINET_TRY_ASSIGN(const PrefillPlan prefill, plan_prefill(request, family_, tiles));
+    CUBINET_TRY_ASSIGN(const PrefillPlan prefill, plan_prefill(request, family_, tiles, kernels.may_use));
     FamilyPlan plan;
     plan.steps.push_back({prefill.spec,
                           {prefill.blocks, 1, 1},
                           request.options.starts_early,
                           prefill.blocks_per_multiprocessor});
+    if (prefill.is_split())
+      plan.steps.push_back({prefill_combine_specification(problem), prefill_combine_grid(problem), true});
     plan.arguments = std::make_shared<const PrefillArguments>(prefill.parameters, family_, prefill.tile,
-                                                              prefill.block, problem);
-    plan.workspace.counter_bytes = kWorkspaceAlignment;
+                                                              prefill.block, prefill.workspace, problem);
+    plan.workspace = prefill.workspace;
     plan.rules.reads_offsets = problem.ragged_q;
     plan.rules.reads_kv_offsets = problem.layout == QkvLayout::separate_qkv;
     const std::uint32_t heads = prefill.block.tile_heads;
@@ -67,6 +82,10 @@ class PrefillTemplateFamily final : public TemplateFamily {
     plan.division.heads_per_block = std::min(heads, prefill.tile.q);
     plan.division.tokens_per_block = std::max(1U, prefill.tile.q / heads);
     plan.division.wasted_rows = rows < prefill.tile.q ? prefill.tile.q - rows : 0;
+    if (prefill.is_split()) {
+      plan.division.kv_splits = prefill.splits.count;
+      plan.division.kv_mode = MultiCtasKvMode::gmem_separate;
+    }
     plan.cost = prefill.cost;
     return plan;
   }
@@ -81,7 +100,15 @@ class PrefillTemplateFamily final : public TemplateFamily {
       if (!chosen) continue;
       PlanOptions options = request.options;
       options.kernel = chosen->spec;
-      alternatives.push_back({std::move(options), chosen->cost.time});
+      alternatives.push_back({options, chosen->cost.time});
+      for (const std::uint32_t splits : prefill_splits_around(request, family_, *chosen)) {
+        PlanRequest tried = request;
+        tried.options.splits = splits;
+        const auto planned = plan_prefill(tried, family_, std::vector{tile});
+        if (!planned || planned->splits == chosen->splits) continue;
+        options.splits = splits;
+        alternatives.push_back({options, planned->cost.time});
+      }
     }
     return alternatives;
   }

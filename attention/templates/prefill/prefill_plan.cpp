@@ -9,6 +9,7 @@
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace cubinet {
@@ -24,14 +25,13 @@ constexpr double kLeastTileGain = 0.01;
 struct PrefillChoice {
   PrefillTile tile;
   PrefillBlock block;
+  PrefillSplits splits;
   std::uint32_t blocks_per_multiprocessor = 1;
   KernelCost cost;
 };
 
 Result<void> check_prefill_limits(const PlanRequest& request) {
   const AttentionProblem& problem = request.problem;
-  if (request.options.splits.value_or(1) != 1 || request.options.split_tokens)
-    return Error{ErrorCode::unsupported, "prefill attention does not split KV"};
   if (problem.kv_len > kMaximumPrefillKv) {
     return Error{ErrorCode::invalid_argument, "`AttentionProblem::kv_len` is " +
                                                   std::to_string(problem.kv_len) + ", but must be at most " +
@@ -55,20 +55,23 @@ Result<void> check_prefill_limits(const PlanRequest& request) {
 }
 
 // Returns the KV tokens that a tile of `tokens` query tokens of a sequence of this length reads, on
-// average and at most. Counts whole steps.
+// average, at most and at least. Counts whole steps.
 struct TileTokens {
   double average = 0;
   double most = 0;
+  double least = 0;
 };
 TileTokens tokens_of_tile(const AttentionProblem& problem, const PrefillTile& tile, double tokens,
                           double length) {
   const double q_len = std::min<double>(problem.q_len, length);
-  TileTokens read{length, length};
-  if (problem.mask == AttentionMask::causal)
+  TileTokens read{length, length, length};
+  if (problem.mask == AttentionMask::causal) {
     read.average = length - q_len + std::min(q_len, (q_len + tokens) / 2);
+    read.least = length - q_len + std::min(q_len, tokens);
+  }
   if (problem.is_sliding()) {
     const double seen = double{static_cast<double>(problem.window)} + tokens;
-    read = {std::min(read.average, seen), std::min(read.most, seen)};
+    read = {std::min(read.average, seen), std::min(read.most, seen), std::min(read.least, seen)};
   }
   read.average += tile.kv / 2.0;
   read.most += tile.kv / 2.0;
@@ -90,11 +93,22 @@ KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, cons
   work.tile_size_q = choice.tile.q;
   work.warps = choice.block.threads / 32;
   work.element_bits = static_cast<std::uint32_t>(bits_of(problem.data_type_k));
-  work.blocks = static_cast<double>(prefill_tiles(problem, choice.tile, choice.block));
+  work.reader = family.reader;
+  work.splits = choice.splits.count;
+  const auto tiles = static_cast<double>(prefill_tiles(problem, choice.tile, choice.block));
+  const double row_bytes = static_cast<double>(problem.head_dim_v) * sizeof(float);
   const auto add = [&](double length, double share) {
     const TileTokens read = tokens_of_tile(problem, choice.tile, tokens, length);
-    work.operations += share * work.blocks * operations * read.average;
-    work.largest_block_operations = std::max(work.largest_block_operations, operations * read.most);
+    const double of_split = choice.splits.tokens == 0 ? read.most : choice.splits.tokens;
+    const double splits = std::max(1.0, std::ceil((read.average - choice.tile.kv / 2.0) / of_split));
+    work.blocks += share * tiles * splits;
+    work.operations += share * tiles * operations * read.average;
+    work.largest_block_operations =
+        std::max(work.largest_block_operations, operations * std::min(read.most, of_split));
+    const double smallest = operations * std::min(read.least, read.average / splits);
+    work.smallest_block_operations =
+        work.smallest_block_operations == 0 ? smallest : std::min(work.smallest_block_operations, smallest);
+    work.partial_bytes += share * tiles * choice.tile.q * row_bytes * splits;
   };
   if (problem.kv_lengths.empty()) add(problem.kv_len, 1);
   for (const std::int32_t length : problem.kv_lengths)
@@ -103,12 +117,14 @@ KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, cons
 }
 
 std::optional<PrefillChoice> choose_tile(const PlanRequest& request, const PrefillFamily& family,
-                                         const std::vector<PrefillTile>& tiles) {
+                                         const std::vector<PrefillTile>& tiles,
+                                         const Callback<bool(const KernelSpec&)>& may_use) {
   const AttentionProblem& problem = request.problem;
+  const bool can_combine = !may_use || may_use(prefill_combine_specification(problem));
   const std::uint32_t multiprocessor_bytes = request.device.shared_limit() + kReservedBytes;
   std::optional<PrefillChoice> best;
   for (const PrefillTile& tile : tiles) {
-    PrefillChoice choice{tile, family.block(problem, tile), 1, {}};
+    PrefillChoice choice{tile, family.block(problem, tile), {}, 1, {}};
     const std::uint32_t used = choice.block.shared_bytes + kReservedBytes;
     if (used > multiprocessor_bytes) continue;
     choice.blocks_per_multiprocessor =
@@ -117,8 +133,12 @@ std::optional<PrefillChoice> choose_tile(const PlanRequest& request, const Prefi
                  1U);
     if (const auto measured = request.occupancy_of(prefill_specification(family, problem, tile)))
       choice.blocks_per_multiprocessor = std::max(std::min(choice.blocks_per_multiprocessor, *measured), 1U);
-    choice.cost = cost_of(request, family, choice);
-    if (!best || choice.cost.time < (1 - kLeastTileGain) * best->cost.time) best = choice;
+    for (const PrefillSplits& splits :
+         prefill_split_candidates(request, family, tile, choice.block, can_combine)) {
+      choice.splits = splits;
+      choice.cost = cost_of(request, family, choice);
+      if (!best || choice.cost.time < (1 - kLeastTileGain) * best->cost.time) best = choice;
+    }
   }
   return best;
 }
@@ -126,10 +146,17 @@ std::optional<PrefillChoice> choose_tile(const PlanRequest& request, const Prefi
 }  // namespace
 
 Result<PrefillPlan> plan_prefill(const PlanRequest& request, const PrefillFamily& family,
-                                 const std::optional<std::vector<PrefillTile>>& tiles) {
+                                 const std::optional<std::vector<PrefillTile>>& tiles,
+                                 const Callback<bool(const KernelSpec&)>& may_use) {
+  CUBINET_TRY(check_prefill_splits(request, family));
   CUBINET_TRY(check_prefill_limits(request));
   const AttentionProblem& problem = request.problem;
-  const auto choice = choose_tile(request, family, tiles ? *tiles : family.tiles(problem));
+  const auto choice = choose_tile(request, family, tiles ? *tiles : family.tiles(problem), may_use);
+  if (!choice && (request.options.splits || request.options.split_tokens)) {
+    return Error{ErrorCode::unsupported, "no tile that fits the device has the requested KV splits, or " +
+                                             prefill_combine_specification(problem).to_string() +
+                                             " may not be used"};
+  }
   if (!choice) {
     return Error{ErrorCode::unsupported, "no tile " + std::string(tiles ? "that is allowed " : "") +
                                              "of head dims " + std::to_string(problem.head_dim_qk) + " and " +
@@ -137,7 +164,8 @@ Result<PrefillPlan> plan_prefill(const PlanRequest& request, const PrefillFamily
                                              std::to_string(request.device.shared_limit()) +
                                              " bytes of shared memory that a block may use on the device"};
   }
-  const std::uint64_t all = prefill_tiles(problem, choice->tile, choice->block);
+  const std::uint64_t all =
+      saturating_product(prefill_tiles(problem, choice->tile, choice->block), choice->splits.count);
   const std::uint64_t resident = std::uint64_t{request.device.sm_count} * choice->blocks_per_multiprocessor;
   // The counter of tiles passes the last tile once for each CTA.
   if (all > kLargestCount - resident) {
@@ -151,14 +179,19 @@ Result<PrefillPlan> plan_prefill(const PlanRequest& request, const PrefillFamily
   plan.spec = prefill_specification(family, problem, choice->tile);
   plan.tile = choice->tile;
   plan.block = choice->block;
+  plan.splits = choice->splits;
+  plan.workspace = prefill_workspace(problem, choice->splits);
   plan.blocks_per_multiprocessor = choice->blocks_per_multiprocessor;
   plan.blocks = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(all, 1, resident));
   plan.cost = choice->cost;
   CUBINET_TRY_ASSIGN(plan.parameters, prefill_parameters(problem));
   CUBINET_TRY_ASSIGN(plan.parameters.tile_heads,
                      kernel_templates::make_fast_divisor(choice->block.tile_heads));
-  if (family.has_maps)
-    plan.parameters.box_tokens = static_cast<int>(prefill_box_tokens(problem, choice->tile));
+  if (family.has_maps) set_prefill_boxes(problem, choice->tile, plan.parameters);
+  if (plan.is_split()) {
+    plan.parameters.split_tokens = static_cast<int>(choice->splits.tokens);
+    plan.parameters.splits = static_cast<int>(choice->splits.count);
+  }
   return plan;
 }
 

@@ -176,6 +176,16 @@ __device__ inline int add_global(GlobalAddress address, int v) {
   return before;
 }
 
+// Adds `v` and returns the value before the addition, without ordering other accesses.
+__device__ inline int add_global_relaxed(GlobalAddress address, int v) {
+  int before;
+  asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(address), "r"(v)
+               : "memory");
+  return before;
+}
+
 __device__ inline void store_global_int(GlobalAddress address, int v) {
   asm volatile("st.global.s32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
 }

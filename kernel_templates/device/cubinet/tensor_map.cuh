@@ -100,6 +100,23 @@ __device__ inline void copy_box(SharedAddress target, const void* map, int x0, i
       : "memory");
 }
 
+// Copies a box of a tensor of rank 5, like copy_box() of rank 4.
+__device__ inline void copy_box(SharedAddress target, const void* map, int x0, int x1, int x2, int x3, int x4,
+                                SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(target),
+      "l"(map), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(barrier)
+      : "memory");
+}
+
+// Prefetches a box of a tensor of rank 4 to the L2 cache. `map` is like that of copy_box().
+__device__ inline void prefetch_box(const void* map, int x0, int x1, int x2, int x3) {
+  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(x0),
+               "r"(x1), "r"(x2), "r"(x3)
+               : "memory");
+}
+
 // Prefetches a box to the L2 cache.
 __device__ inline void prefetch_box(GlobalAddress map, int column, int row, int group) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column),

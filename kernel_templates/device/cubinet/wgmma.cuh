@@ -14,27 +14,30 @@
 
 namespace cubinet {
 
-// The descriptor of an operand in shared memory (PTX ISA, "Matrix descriptor format").
+// The descriptor of an operand in shared memory (PTX ISA, "Matrix descriptor format"). Groups of 8
+// rows of a block are `group_bytes` apart: kGroupBytes if a block's rows are adjacent.
 using MatrixDescriptor = unsigned long long;
+inline constexpr unsigned kGroupBytes = 1024;
 
-__device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsigned block_bytes) {
+__device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsigned block_bytes,
+                                                     unsigned group_bytes) {
   constexpr MatrixDescriptor kSwizzle128 = 1ull << 62;
-  constexpr MatrixDescriptor kEightRows = 1024ull >> 4 << 32;
-  return kSwizzle128 | kEightRows | static_cast<MatrixDescriptor>(block_bytes >> 4) << 16 |
-         (first & 0x3ffffu) >> 4;
+  return kSwizzle128 | static_cast<MatrixDescriptor>(group_bytes >> 4) << 32 |
+         static_cast<MatrixDescriptor>(block_bytes >> 4) << 16 | (first & 0x3ffffu) >> 4;
 }
 
 // Describes an operand whose rows hold adjacent elements of K. `first` is the address of the first
 // row, plus 32 bytes for each earlier step of K; a block holds four steps.
-__device__ inline MatrixDescriptor rows_of_k(SharedAddress first) {
-  return matrix_descriptor(first, 16);  // the hardware ignores the 16
+__device__ inline MatrixDescriptor rows_of_k(SharedAddress first, unsigned group_bytes = kGroupBytes) {
+  return matrix_descriptor(first, 16, group_bytes);  // the hardware ignores the 16
 }
 
 // Describes an operand each row of which is one element of K. `first` is the address of the first
 // row of the step, whose index must be a multiple of 8, in the block of the first 64 columns of B.
 // Blocks are `block_bytes` apart.
-__device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned block_bytes) {
-  return matrix_descriptor(first, block_bytes);
+__device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned block_bytes,
+                                                unsigned group_bytes = kGroupBytes) {
+  return matrix_descriptor(first, block_bytes, group_bytes);
 }
 
 // Returns the descriptor of an operand `bytes` bytes further. Shared memory addresses end below the

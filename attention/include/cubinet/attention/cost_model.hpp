@@ -23,6 +23,7 @@ enum class KvReader : std::uint8_t {
   registers,      // warpgroups multiply KV from registers
   latent,         // attention_latent
   latent_narrow,  // attention_latent_narrow
+  warpgroups,     // warpgroups multiply KV from shared memory; products only
 };
 
 // A kernel running a problem, reduced to the values that its time depends on. Counts of CTAs are
@@ -45,12 +46,13 @@ struct KernelWork {
   double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
   double bytes = 0;                  // bytes of K and V that all CTAs read
   double largest_block_bytes = 0;
-  double work_items = 1;                // the most tiles of which one CTA computes a part
-  double all_work_items = 1;            // the work items of all CTAs
-  double partial_bytes = 0;             // bytes of partial results that all CTAs write
-  double ring_bytes = 0;                // bytes that one CTA keeps in flight
-  double operations = 0;                // of the products of all tiles; two for each multiply-add
-  double largest_block_operations = 0;  // of the largest tile
+  double work_items = 1;                 // the most tiles of which one CTA computes a part
+  double all_work_items = 1;             // the work items of all CTAs
+  double partial_bytes = 0;              // bytes of partial results that all CTAs write
+  double ring_bytes = 0;                 // bytes that one CTA keeps in flight
+  double operations = 0;                 // of the products of all tiles; two for each multiply-add
+  double largest_block_operations = 0;   // of the largest tile
+  double smallest_block_operations = 0;  // of the smallest tile
   KvReader reader = KvReader::warps;
 };
 

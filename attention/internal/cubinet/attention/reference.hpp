@@ -61,8 +61,9 @@ struct AttentionInputs {
 // sinks are among the largest of them, V is normal, and pages are in shuffled order. Everything
 // that no query may read is NaN: unused pages (spare page table entries name one), the rest of last
 // pages, and tokens older than every window. With ragged_q, the first sequence has q_len query
-// tokens and the others at least 1. With a custom mask, each query token sees itself and each other
-// one, newer ones included, with probability 1/2. With append, everything that it writes is NaN.
+// tokens and the others at least 1; in prefill with q_len equal to kv_len, all query tokens of each
+// sequence are its KV tokens. With a custom mask, each query token sees itself and each other one,
+// newer ones included, with probability 1/2. With append, everything that it writes is NaN.
 // Deterministic in the seed. Uses `threads` threads (0: one per core). Returns an error
 // (invalid_argument) for lengths that do not fit the problem, or a pool of more than 2^31 - 1
 // pages.

@@ -8,106 +8,162 @@ namespace cubinet::attention_prefill_wgmma {
 
 // One consumer warpgroup, which has 64 rows of each tile. The products of a step's Q and K, and of
 // the previous weights and V, are started together. The softmax of the step starts when the first
-// one is complete.
+// one is complete. The first product of a tile is started with the last one of the tile before,
+// whose output is stored meanwhile.
 class Consumer {
  public:
   __device__ Consumer(const AttentionPrefillParameters& p, const SharedLayout& layout, int index)
-      : p_(p), layout_(layout), index_(index) {}
+      : p_(p), layout_(layout), index_(index), q_barrier_(loads_q_apart(p) ? index : 0), tiles_(layout) {}
 
   // Computes all tiles of the CTA.
   __device__ void run() {
-    TileReader tiles(layout_);
+    if (!tiles_.next()) return;
+    Scores scores;
+    wait_for_first();
+    wgmma_begin(scores);
+    multiply_qk(scores, first_stage_);
+    tiles_.release();
 #pragma unroll 1
-    while (tiles.next()) {
-      tiles.release();
-      compute(tiles);
+    while (compute(scores)) {
     }
+    wgmma_wait<0>(scores);
   }
 
  private:
   // The state of a tile.
   struct State {
     __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
-        : visibility(p, tiles, tile), softmax(p), end(tile.first_step + tile.steps) {}
+        : visibility(p, tiles, tile),
+          softmax(p),
+          end(tile.first_step + tile.steps),
+          ends_in_part(kHasParts &&
+                       __any_sync(kAllLanes, tile.steps > 1 && visibility.ends_in_part(end - 1))) {}
 
     Visibility visibility;
     RowSoftmax softmax;
     Output output = {};
-    Scores scores;
     Weights weights;
     int end;  // the step after the last one
+    bool ends_in_part;
   };
 
-  __device__ void compute(const TileReader& tiles) {
-    const Tile tile = tiles.tile();
-    State state(p_, tiles, tile);
-    if (tile.steps > 0) compute_steps(state, tile.first_step);
-    Epilogue(p_, tiles.tile()).store(state.softmax, state.output);
+  // Computes a tile, the first product of which has been started, and starts the next one. Returns
+  // false if there is none.
+  __device__ bool compute(Scores& scores) {
+    const Tile tile = tiles_.tile();
+    State state(p_, tiles_, tile);
+    const int last_stage = compute_steps(state, scores, tile.first_step);
+    release(layout_.q_empty(q_stage_, index_));
+    q_stage_ = (q_stage_ + 1) % kQStages;
+    if (state.ends_in_part) {
+      wgmma_begin(state.output, state.weights);
+      multiply_pv<kPartTiles>(state.output, state.weights, last_stage);
+    } else {
+      wgmma_begin(state.output, state.weights);
+      multiply_pv<kScoreTiles>(state.output, state.weights, last_stage);
+    }
+    const bool has_next = tiles_.next();
+    first_stage_ = last_stage ^ 1;
+    // Without a next tile, the product is that of old data and is not used: products in a branch
+    // would be serialised.
+    if (has_next) wait_for_first();
+    wgmma_begin(scores);
+    multiply_qk(scores, first_stage_);
+    wgmma_wait<1>(state.output, state.weights);
+    release(layout_.v_empty(last_stage));
+    Epilogue(p_, tiles_.previous()).store(state.softmax, state.output);
+    if (has_next) tiles_.release();
+    return has_next;
   }
 
-  // The steps use the stages 0 and 1 in turn. Stages are constants so that the descriptors of the
+  // Computes the weights of all steps, and the products of all but the last weights and V. Returns
+  // the stage of the last step. Stages are constants in the loop so that the descriptors of the
   // operands are in registers of the warp.
-  __device__ void compute_steps(State& state, int step) {
-    compute_first(state, step);
-    int last_stage = 0;
+  __device__ int compute_steps(State& state, Scores& scores, int step) {
+    compute_first(state, scores, step);
+    const int end = state.end - (state.ends_in_part ? 1 : 0);
+    bool is_even = first_stage_ == 0;
+    int stage = 0;
 #pragma unroll 1
     while (true) {
-      last_stage = 0;
-      if (++step >= state.end) break;
-      compute_next<1>(state, step);
-      last_stage = 1;
-      if (++step >= state.end) break;
-      compute_next<0>(state, step);
+      if (is_even) {
+        stage = 0;
+        if (++step >= end) break;
+        compute_next<1>(state, scores, step);
+      }
+      is_even = true;
+      stage = 1;
+      if (++step >= end) break;
+      compute_next<0>(state, scores, step);
     }
-    release(layout_.q_empty());
-    wgmma_begin(state.output, state.weights);
-    multiply_pv(state.output, state.weights, last_stage);
-    wgmma_wait<0>(state.output, state.weights);
-    release(layout_.v_empty(last_stage));
+    if (!state.ends_in_part) return stage;
+    compute_part(state, reinterpret_cast<PartScores&>(scores), step, stage ^ 1);
+    return stage ^ 1;
+  }
+
+  // Blocks until Q and the first K of a tile have arrived.
+  __device__ void wait_for_first() {
+    mbarrier_wait(layout_.q_full(q_stage_, q_barrier_), q_.parity(q_stage_));
+    q_.end(q_stage_);
+    mbarrier_wait(layout_.k_full(first_stage_), k_.parity(first_stage_));
+    k_.end(first_stage_);
   }
 
   // Computes the weights of the first step.
-  __device__ void compute_first(State& state, int step) {
-    mbarrier_wait(layout_.q_full(), q_parity_);
-    q_parity_ ^= 1;
-    mbarrier_wait(layout_.k_full(0), k_.parity(0));
-    k_.end(0);
-    wgmma_begin(state.scores);
-    multiply_qk(state.scores, 0);
-    wgmma_wait<0>(state.scores);
-    release(layout_.k_empty(0));
-    state.softmax.cap(state.scores);
-    state.visibility.mask(p_, state.scores, step);
-    state.softmax.update_maxima(state.scores);
-    state.softmax.weigh(state.scores, 0);
-    if (step + 1 < state.end) wait_for_k(1, state);
-    wait_for_v(0);
-    state.softmax.weigh(state.scores, 1);
-    pack(state.weights, state.scores);
+  __device__ void compute_first(State& state, Scores& scores, int step) {
+    wgmma_wait<0>(scores);
+    release(layout_.k_empty(first_stage_));
+    state.softmax.cap(scores);
+    state.visibility.mask(p_, scores, step);
+    state.softmax.update_maxima(scores);
+    state.softmax.weigh(scores, 0);
+    if (step + 1 < state.end) wait_for_k(first_stage_ ^ 1, state);
+    wait_for_v(first_stage_);
+    state.softmax.weigh(scores, 1);
+    pack(state.weights, scores);
   }
 
   // Computes the weights of a step, and adds the product of the previous weights and V. K of the
   // step is in stage kStage, and the previous V in the other one; both have arrived.
   template <int kStage>
-  __device__ void compute_next(State& state, int step) {
+  __device__ void compute_next(State& state, Scores& scores, int step) {
     constexpr int kOther = 1 - kStage;
-    wgmma_begin(state.scores, state.output, state.weights);
-    multiply_qk(state.scores, kStage);
-    multiply_pv(state.output, state.weights, kOther);
-    wgmma_wait<1>(state.scores);
+    wgmma_begin(scores, state.output, state.weights);
+    multiply_qk(scores, kStage);
+    multiply_pv<kScoreTiles>(state.output, state.weights, kOther);
+    wgmma_wait<1>(scores);
     release(layout_.k_empty(kStage));
-    state.softmax.cap(state.scores);
-    state.visibility.mask(p_, state.scores, step);
-    state.softmax.update_maxima(state.scores);
-    state.softmax.weigh(state.scores, 0);
-    keep_in_order(state.scores);
+    state.softmax.cap(scores);
+    state.visibility.mask(p_, scores, step);
+    state.softmax.update_maxima(scores);
+    state.softmax.weigh(scores, 0);
+    keep_in_order(scores);
     // The branches of this wait keep the compiler from moving wgmma_wait() before these weights.
     if (step + 1 < state.end) wait_for_k(kOther, state);
     wait_for_v(kStage);
     wgmma_wait<0>(state.output, state.weights);
     release(layout_.v_empty(kOther));
-    state.softmax.weigh(state.scores, 1);
-    pack(state.weights, state.scores);
+    state.softmax.weigh(scores, 1);
+    pack(state.weights, scores);
+    state.softmax.correct(state.output);
+  }
+
+  // Like compute_next() for the last step, with its first part alone.
+  __device__ void compute_part(State& state, PartScores& scores, int step, int stage) {
+    wgmma_begin(scores, state.output, state.weights);
+    multiply_qk(scores, stage);
+    multiply_pv<kScoreTiles>(state.output, state.weights, stage ^ 1);
+    wgmma_wait<1>(scores);
+    release(layout_.k_empty(stage));
+    state.softmax.cap(scores);
+    state.visibility.mask(p_, scores, step);
+    state.softmax.update_maxima(scores);
+    state.softmax.weigh(scores, 0);
+    state.softmax.weigh(scores, 1);
+    wait_for_v(stage);
+    wgmma_wait<0>(state.output, state.weights);
+    release(layout_.v_empty(stage ^ 1));
+    pack(state.weights, scores);
     state.softmax.correct(state.output);
   }
 
@@ -120,28 +176,32 @@ class Consumer {
     k_.end(stage);
   }
 
-  // Starts the product of Q and K of the next step.
-  __device__ void multiply_qk(Scores& scores, int stage) const {
-    const MatrixDescriptor k = rows_of_k(layout_.k(stage));
-    const MatrixDescriptor q = rows_of_k(layout_.q() + index_ * kWarpgroupRows * kBlockRowBytes);
+  // Starts the product of Q and K of a step.
+  template <int kTiles>
+  __device__ void multiply_qk(FragmentD (&scores)[kTiles], int stage) const {
+    const MatrixDescriptor k = rows_of_k(layout_.k(stage), kGroupBytesK);
+    // The result of a vote is uniform, so the descriptor is in registers of the warp.
+    const int q_stage = kQStages > 1 && __any_sync(kAllLanes, q_stage_ != 0) ? 1 : 0;
+    const MatrixDescriptor q = rows_of_k(layout_.q(q_stage) + index_ * kWarpgroupRows * kBlockRowBytes);
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll
       for (int part = 0; part < 4; ++part)
-        Wgmma<dtype, kStep>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
-                                      descriptor_behind(k, block * kKvBlockBytes + part * 32),
-                                      block + part > 0);
+        Wgmma<dtype, kTiles * 8>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
+                                           descriptor_behind(k, block * kKvBlockBytes + part * 32),
+                                           block + part > 0);
     }
     wgmma_commit();
   }
 
   // Starts the product of the weights and V, which is added to the output.
+  template <int kTiles>
   __device__ void multiply_pv(Output& output, Weights& weights, int stage) const {
-    const MatrixDescriptor v = columns_of_k(layout_.v(stage), kKvBlockBytes);
+    const MatrixDescriptor v = columns_of_k(layout_.v(stage), kKvBlockBytes, kGroupBytesV);
 #pragma unroll
-    for (int part = 0; part < kStep / 16; ++part)
+    for (int part = 0; part < kTiles / 2; ++part)
       Wgmma<dtype, head_dim_v>::template multiply<LayoutB::columns_of_k>(
-          output, weights[part], descriptor_behind(v, part * 16 * kBlockRowBytes), true);
+          output, weights[part], descriptor_behind(v, part * 2 * kGroupBytesV), true);
     wgmma_commit();
   }
 
@@ -153,9 +213,13 @@ class Consumer {
   const AttentionPrefillParameters& p_;
   const SharedLayout& layout_;
   int index_;
+  int q_barrier_;  // the consumer at whose barrier Q arrives
+  TileReader tiles_;
   Phases k_;
   Phases v_;
-  unsigned q_parity_ = 0;
+  Phases q_;
+  int q_stage_ = 0;
+  int first_stage_ = 0;  // of K and V of the tile
 };
 
 }  // namespace cubinet::attention_prefill_wgmma

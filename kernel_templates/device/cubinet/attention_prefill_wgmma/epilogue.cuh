@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The output of `attention_prefill_wgmma`: sinks, LSEs, and stores from registers.
+// The output of `attention_prefill_wgmma`: sinks, LSEs, partial results, and stores from registers.
+#include <cubinet/attention_prefill/splits.cuh>
 #include <cubinet/attention_prefill_wgmma/softmax.cuh>
 #include <cubinet/elements.cuh>
 
@@ -11,24 +12,35 @@ class Epilogue {
  public:
   __device__ Epilogue(const AttentionPrefillParameters& p, const Tile& tile) : p_(p), tile_(tile) {}
 
-  // Stores the normalised output and the LSEs.
+  // Stores the normalised output and the LSEs, of complete rows or of a split.
   __device__ void store(const RowSoftmax& softmax, Output& output) const {
     const float scale =
         p_.output_scale_address != 0 ? load_global_float(p_.output_scale_address) : p_.output_scale;
+    const float sums[2] = {softmax.sum(0), softmax.sum(1)};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = thread_row() + 8 * half;
       const int token_of_tile = p_.tile_heads.quotient(row);
       const int token = tile_.q_token + token_of_tile;
       const int head = tile_.head + row - token_of_tile * p_.tile_heads.divisor;
-      const bool exists = token < tile_.q_len && token_of_tile < tile_size_q / p_.tile_heads.divisor;
-
-      const float sum = softmax.sum(half);
+      // A tile may have fewer tokens than rows, if its heads are no divisor of the rows.
+      const bool exists = token < tile_.q_len && (token_of_tile + 1) * p_.tile_heads.divisor <= tile_size_q;
+      const float sum = sums[half];
       const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
-      float factor = any ? scale * reciprocal_approx(sum) : 0.0f;
+      float factor = any ? reciprocal_approx(sum) : 0.0f;
       float lse = any ? softmax.maxima[half] + log2_approx(sum) : negative_infinity();
-      if (p_.sinks != 0 && exists) add_sink(load_global_float(p_.sinks + 4 * head) * kLog2E, factor, lse);
-      if (p_.lse != 0 && exists && threadIdx.x % 4 == 0)
+      bool is_complete = exists;
+      if (p_.split_tokens != 0) {
+        const RowSplits splits = splits_of(token);
+        const int split = tile_.first_step * kStep / p_.split_tokens;
+        const bool has_split = exists && split >= splits.first && split <= splits.last;
+        is_complete = has_split && splits.is_one();
+        if (has_split && !is_complete) store_partial(output, half, factor, lse, split, token, head);
+      }
+      factor *= scale;
+      if (p_.sinks != 0 && is_complete)
+        add_sink(load_global_float(p_.sinks + 4 * head) * kLog2E, factor, lse);
+      if (p_.lse != 0 && is_complete && threadIdx.x % 4 == 0)
         store_global_float(
             p_.lse + 4 * (static_cast<long long>(tile_.q_first + token) * p_.heads_q.divisor + head),
             lse * kLn2);
@@ -36,11 +48,27 @@ class Epilogue {
           p_.q_offsets != 0 ? tile_.q_first * p_.o_token_stride : tile_.sequence * p_.o_batch_stride;
       store_row<dtype_o>(
           output, half, factor,
-          p_.o + sizeof(dtype_o) * (first + token * p_.o_token_stride + head * p_.o_head_stride), exists);
+          p_.o + sizeof(dtype_o) * (first + token * p_.o_token_stride + head * p_.o_head_stride),
+          is_complete);
     }
   }
 
  private:
+  using RowSplits = attention_prefill::RowSplits;
+
+  __device__ RowSplits splits_of(int token) const {
+    const int position = tile_.prefix() + token;
+    const int begin = sliding_window ? maximum(position + 1 - p_.window, 0) : 0;
+    return {p_, begin, kCausal ? minimum(position + 1, tile_.kv_len) : tile_.kv_len};
+  }
+
+  __device__ void store_partial(const Output& output, int half, float factor, float lse, int split, int token,
+                                int head) const {
+    const long long row = attention_prefill::partial_row(p_, split, tile_.sequence, token, head);
+    if (threadIdx.x % 4 == 0) store_global_float(p_.partial_lse + 4 * row, lse);
+    store_row<fp32>(output, half, factor, p_.partial_o + 4 * head_dim_v * row, true);
+  }
+
   // Adds a sink, a logit without V, to the LSE and the factor of the output.
   __device__ static void add_sink(float sink, float& factor, float& lse) {
     if (sink == negative_infinity()) return;

@@ -6,32 +6,40 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Tiles have two stages, Q has one, K and V have `stages` each. A stage is full when its bytes have
-// arrived, and empty when each of its readers has released it.
+// Tiles have two stages, Q has kQStages, K and V have `stages` each. A stage is full when its bytes
+// have arrived, and empty when each of its readers has released it. Each consumer warpgroup has its
+// own rows of Q.
 struct SharedLayout {
   SharedAddress base;
 
-  __device__ SharedAddress q() const { return base; }
+  __device__ SharedAddress q(int stage) const { return base + stage * kStageBytesQ; }
   __device__ SharedAddress k(int stage) const { return base + kKOffset + stage * kStageBytesK; }
   __device__ SharedAddress v(int stage) const { return base + kVOffset + stage * kStageBytesV; }
   __device__ SharedAddress tile(unsigned parity) const { return base + kTileOffset + parity * kTileBytes; }
   __device__ SharedAddress tile_full() const { return barrier(0); }
   __device__ SharedAddress tile_empty() const { return barrier(1); }
-  __device__ SharedAddress q_full() const { return barrier(2); }
-  __device__ SharedAddress q_empty() const { return barrier(3); }
-  __device__ SharedAddress k_full(int stage) const { return barrier(4 + stage); }
-  __device__ SharedAddress k_empty(int stage) const { return barrier(4 + stages + stage); }
-  __device__ SharedAddress v_full(int stage) const { return barrier(4 + 2 * stages + stage); }
-  __device__ SharedAddress v_empty(int stage) const { return barrier(4 + 3 * stages + stage); }
+  __device__ SharedAddress k_full(int stage) const { return barrier(2 + stage); }
+  __device__ SharedAddress k_empty(int stage) const { return barrier(2 + stages + stage); }
+  __device__ SharedAddress v_full(int stage) const { return barrier(2 + 2 * stages + stage); }
+  __device__ SharedAddress v_empty(int stage) const { return barrier(2 + 3 * stages + stage); }
   // The stage holds V with rows that must become zero before it is full.
-  __device__ SharedAddress v_unclean(int stage) const { return barrier(4 + 4 * stages + stage); }
+  __device__ SharedAddress v_unclean(int stage) const { return barrier(2 + 4 * stages + stage); }
+  __device__ SharedAddress q_full(int stage, int consumer) const {
+    return barrier(2 + 5 * stages + stage * kConsumers + consumer);
+  }
+  __device__ SharedAddress q_empty(int stage, int consumer) const {
+    return barrier(2 + 5 * stages + (kQStages + stage) * kConsumers + consumer);
+  }
 
   __device__ void init() const {
     constexpr int kConsumerWarps = 4 * kConsumers;
     mbarrier_init(tile_full(), 1);
-    mbarrier_init(tile_empty(), kConsumerWarps + 2);
-    mbarrier_init(q_full(), 1);
-    mbarrier_init(q_empty(), kConsumerWarps);
+    mbarrier_init(tile_empty(), kConsumerWarps + 3);
+#pragma unroll
+    for (int i = 0; i < kQStages * kConsumers; ++i) {
+      mbarrier_init(q_full(0, i), 1);
+      mbarrier_init(q_empty(0, i), kConsumerWarps / kConsumers);
+    }
 #pragma unroll
     for (int stage = 0; stage < stages; ++stage) {
       mbarrier_init(k_full(stage), 1);
@@ -48,7 +56,8 @@ struct SharedLayout {
   }
 };
 
-// The parities of the next phases of stages. Step i of a tile uses stage i % stages of K and V.
+// The parities of the next phases of stages. Step i of a CTA, counted over its tiles, uses stage i
+// % stages of K and V.
 class Phases {
  public:
   __device__ unsigned parity(int stage) const { return parities_ >> stage & 1; }
@@ -93,11 +102,9 @@ class TileReader {
     return tile().sequence >= 0;
   }
   // Returns the tile. It remains in shared memory until the reader has released the next one.
-  __device__ Tile tile() const {
-    Tile tile;
-    load_shared_object(layout_.tile(parity_ ^ 1), tile);
-    return tile;
-  }
+  __device__ Tile tile() const { return at(parity_ ^ 1); }
+  // Returns the tile before it. REQUIRES: the reader has not released the tile.
+  __device__ Tile previous() const { return at(parity_); }
   // Must be called once after next(). The tile after this one is found when all readers have called
   // it.
   __device__ void release() const {
@@ -106,6 +113,12 @@ class TileReader {
   }
 
  private:
+  __device__ Tile at(unsigned parity) const {
+    Tile tile;
+    load_shared_object(layout_.tile(parity), tile);
+    return tile;
+  }
+
   const SharedLayout& layout_;
   unsigned parity_ = 0;
 };

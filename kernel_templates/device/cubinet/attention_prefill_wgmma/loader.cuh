@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loads of `attention_prefill_wgmma`. One warp copies Q, K and V with TMA. Another warp sets the
-// rows of V to zero that no query token sees.
+// Loads of `attention_prefill_wgmma`. One warp copies Q and K with TMA, a second one copies V. A
+// third one sets the rows of V to zero that no query token sees.
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/tensor_map.cuh>
 
@@ -19,150 +19,240 @@ struct InvisibleRows {
   __device__ bool any() const { return begin > 0 || end < kStep; }
 };
 
-// Copies Q, K and V. All lanes of one warp must call each function together.
-class Loader {
- public:
-  __device__ Loader(const AttentionPrefillMapParameters& maps, const SharedLayout& layout)
-      : maps_(maps),
-        p_(maps.p),
-        layout_(layout),
-        pieces_(kPaged ? kStep / maps.p.box_tokens : 1),
-        piece_(lane() % pieces_),
-        block_(lane() / pieces_) {}
+// The location of the K or V of a tile.
+struct KvSource {
+  int head;  // coordinate of the KV head in the map
+  int kv_len;
+  int first;            // contiguous: index of the first token in the map
+  int outer;            // contiguous: index of the sequence in the map
+  GlobalAddress table;  // paged: page table entries
 
-  // Copies everything of the reader's tile.
-  __device__ void load(const TileReader& tiles) {
-    const Tile tile = tiles.tile();
-    const Source source(p_, tile);
-    int page = page_of(source, tile.first_step, 0);
-    int next_page = kLooksFarAhead ? page_of(source, tile.first_step + 1, 0) : 0;
-    if (tile.steps == 0) return tiles.release();
-    load_k(source, tile.first_step, 0, page);
-    load_q(tiles.tile());
+  __device__ KvSource(const AttentionPrefillParameters& p, const Tile& tile, bool has_whole_rows,
+                      long long head_stride, int table_offset)
+      : head(p.group.quotient(tile.head)), kv_len(tile.kv_len), first(0), outer(tile.sequence), table(0) {
+    if constexpr (kPaged) {
+      if (has_whole_rows) head *= static_cast<int>(head_stride / kBlockElements);
+      table = p.page_table + 4 * (tile.sequence * p.page_table_stride + table_offset);
+    } else if (p.kv_offsets != 0) {
+      first = load_global_constant_int(p.kv_offsets + 4ull * static_cast<unsigned>(tile.sequence));
+      outer = 0;
+    }
+  }
+};
+
+// Copies the boxes of a step of K or V, which has `kBlocks` blocks of columns. All lanes of one
+// warp must call each function together.
+//
+// With pages, a box holds all columns of the rows that one page has of a step, if heads are whole
+// blocks apart. Otherwise it holds 8 rows of a block (docs/kernels/attention_prefill_wgmma.md).
+template <int kBlocks>
+class BoxCopier {
+ public:
+  __device__ BoxCopier(const AttentionPrefillParameters& p, const void* map, long long head_stride,
+                       int table_offset)
+      : p_(p),
+        map_(map),
+        head_stride_(head_stride),
+        table_offset_(table_offset),
+        box_tokens_(kPaged ? p.box_tokens : kStep),
+        has_whole_rows_(kPaged && p.k_head_stride % kBlockElements == 0 &&
+                        p.v_head_stride % kBlockElements == 0) {}
+
+  __device__ KvSource source(const Tile& tile) const {
+    return KvSource(p_, tile, has_whole_rows_, head_stride_, table_offset_);
+  }
+
+  // Returns the page of the lane's box of a step. Boxes after the last token get a page that does
+  // not exist, which is read as zeros.
+  __device__ int page_of(const KvSource& source, int step) const {
+    if constexpr (!kPaged) return source.outer;
+    const int token = own_token(step);
+    if (token >= source.kv_len) return -1;
+    return load_global_constant_int(source.table + 4ll * p_.page_size.quotient(token));
+  }
+
+  // Starts the copies of a step to `target`. `page` is that of the lane's box.
+  __device__ void copy(SharedAddress target, const KvSource& source, int step, int page,
+                       SharedAddress full) const {
+    if constexpr (kPaged) {
+      if (lane() * box_tokens_ >= kStep) return;
+      const int group = p_.page_size.remainder(own_token(step)) / kGroupRows;
+      target += lane() * box_tokens_ * kBlocks * kBlockRowBytes;
+      if (has_whole_rows_) return copy_box(target, map_, 0, 0, source.head, group, page, full);
 #pragma unroll 1
-    for (int i = 0; i < tile.steps; ++i) {
-      // The next tile is found late, so that the CTAs end at about the same time, but early enough
-      // to be known in time.
-      if (i == maximum(tile.steps - 2, 0)) tiles.release();
-      const int step = tile.first_step + i;
-      int page_after = 0;
-      if constexpr (kLooksFarAhead) {
-        page_after = page_of(source, step + 2, 0);
-      } else {
-        next_page = page_of(source, step + 1, 0);
-      }
-      const int v_page = separate_page_tables ? page_of(source, step, p_.v_page_table_offset) : page;
-      if (i + 1 < tile.steps) load_k(source, step + 1, (i + 1) % stages, next_page);
-      load_v(tile, source, step, i % stages, v_page);
-      page = next_page;
-      if constexpr (kLooksFarAhead) next_page = page_after;
+      for (int block = 0; block < kBlocks; ++block)
+        copy_box(target + block * kBlockGroupBytes, map_, block * kBlockElements, 0, source.head, group, page,
+                 full);
+    } else if (lane() < kBlocks) {
+      copy_box(target + lane() * kKvBlockBytes, map_, lane() * kBlockElements, source.first + step * kStep,
+               source.head, page, full);
     }
   }
 
  private:
-  // If true, pages are looked up two steps ahead, not one: a look-up takes about 700 cycles. The
-  // producer of three consumers lacks the registers.
+  __device__ static int lane() {
+    return static_cast<int>(threadIdx.x) % 32;
+  }
+  __device__ int own_token(int step) const {
+    return step * kStep + lane() * box_tokens_;
+  }
+
+  const AttentionPrefillParameters& p_;
+  const void* map_;
+  long long head_stride_;
+  int table_offset_;
+  int box_tokens_;
+  bool has_whole_rows_;
+};
+
+// The pages of the next steps of a tile, which are looked up two steps ahead: a look-up takes about
+// 700 cycles. The producers of three consumers lack the registers, and look one step ahead.
+template <int kBlocks>
+class PagesAhead {
+ public:
+  __device__ PagesAhead(const BoxCopier<kBlocks>& copier, const KvSource& source, int step)
+      : copier_(copier), source_(source), page_(copier.page_of(source, step)) {
+    if constexpr (kLooksFarAhead) next_ = copier.page_of(source, step + 1);
+  }
+
+  // Returns the page of a step, and looks up that of a later one. Must be called once for each step
+  // from the first on.
+  __device__ int take(int step) {
+    const int page = page_;
+    if constexpr (kLooksFarAhead) {
+      page_ = next_;
+      next_ = copier_.page_of(source_, step + 2);
+    } else {
+      page_ = copier_.page_of(source_, step + 1);
+    }
+    return page;
+  }
+
+ private:
   static constexpr bool kLooksFarAhead = kConsumers < 3;
 
-  // The location of the KV of a tile.
-  struct Source {
-    int head;
-    int kv_len;
-    int first;            // contiguous: index of the first token in the map
-    int outer;            // contiguous: index of the sequence in the map
-    GlobalAddress table;  // paged: page table entries
+  const BoxCopier<kBlocks>& copier_;
+  const KvSource& source_;
+  int page_;
+  int next_ = 0;
+};
 
-    __device__ Source(const AttentionPrefillParameters& p, const Tile& tile)
-        : head(p.group.quotient(tile.head)), kv_len(tile.kv_len), first(0), outer(tile.sequence), table(0) {
-      if constexpr (kPaged) {
-        table = p.page_table + 4 * (tile.sequence * p.page_table_stride);
-      } else if (p.kv_offsets != 0) {
-        first = load_global_constant_int(p.kv_offsets + 4ull * static_cast<unsigned>(tile.sequence));
-        outer = 0;
-      }
+// The rows of Q of a tile. They are one box for each consumer, or one for all if the heads that
+// share the tile are not a whole part of a consumer's rows. All lanes of one warp must call each
+// function together.
+class QSource {
+ public:
+  __device__ QSource(const AttentionPrefillMapParameters& maps, const Tile& tile)
+      : maps_(maps),
+        head_(tile.head),
+        token_(tile.q_token + (maps.p.q_offsets != 0 ? tile.q_first : 0)),
+        sequence_(maps.p.q_offsets != 0 ? 0 : tile.sequence),
+        divided_(loads_q_apart(maps.p)),
+        tokens_((divided_ ? kWarpgroupRows : tile_size_q) / maps.p.tile_heads.divisor) {}
+
+  // Prefetches the rows to the L2 cache. No other tile reads them, so they are in device memory.
+  __device__ void prefetch() const {
+    const int part = lane() / kBlocksQk;
+    if (part < (divided_ ? kConsumers : 1))
+      prefetch_box(&maps_.q, lane() % kBlocksQk * kBlockElements, head_, token_ + part * tokens_, sequence_);
+  }
+
+  // Copies the rows of each consumer to a stage when it has released those of an earlier tile.
+  // `phases` are those of the stages of all consumers.
+  __device__ void load(const SharedLayout& layout, int stage, Phases& phases) const {
+#pragma unroll 1
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      const int of_consumer = stage * kConsumers + consumer;
+      mbarrier_wait(layout.q_empty(stage, consumer), phases.parity(of_consumer) ^ 1);
+      phases.end(of_consumer);
+      if (!divided_ && consumer < kConsumers - 1) continue;
+      const int part = divided_ ? consumer : 0;
+      const SharedAddress full = layout.q_full(stage, part);
+      const int rows = tokens_ * maps_.p.tile_heads.divisor;
+      if (lane() == 0)
+        mbarrier_arrive_expect_bytes(full, static_cast<unsigned>(kBlocksQk * kBlockRowBytes * rows));
+      __syncwarp();
+      if (lane() < kBlocksQk)
+        copy_box(layout.q(stage) + lane() * kQBlockBytes + part * kWarpgroupRows * kBlockRowBytes, &maps_.q,
+                 lane() * kBlockElements, head_, token_ + part * tokens_, sequence_, full);
     }
-  };
+  }
 
+ private:
   __device__ static int lane() {
     return static_cast<int>(threadIdx.x) % 32;
   }
 
-  // Returns the first token of the lane's piece of a step.
-  __device__ int own_token(int step) const {
-    return step * kStep + (kPaged ? piece_ * p_.box_tokens : 0);
-  }
-
-  // Returns the page of the lane's piece of a step. Pieces after the last token get a page that
-  // does not exist, which is read as zeros.
-  __device__ int page_of(const Source& source, int step, int table_offset) const {
-    if constexpr (!kPaged) return source.outer;
-    const int token = own_token(step);
-    if (token >= source.kv_len) return -1;
-    const int entry = p_.page_size.quotient(token) + table_offset;
-    return load_global_constant_int(source.table + 4ll * entry);
-  }
-
-  template <int kBlocks>
-  __device__ void copy(const void* map, SharedAddress target, const Source& source, int step, int page,
-                       SharedAddress full) const {
-    const int token = own_token(step);
-    const int row = kPaged ? p_.page_size.remainder(token) : source.first + token;
-    if constexpr (kPaged) target += piece_ * p_.box_tokens * kBlockRowBytes;
-#pragma unroll 1
-    for (int block = block_; block < kBlocks; block += 32 / pieces_) {
-      if (block_ < 32 / pieces_)
-        copy_box(target + block * kKvBlockBytes, map, block * kBlockElements, row, source.head, page, full);
-    }
-  }
-
-  __device__ void load_k(const Source& source, int step, int stage, int page) {
-    mbarrier_wait(layout_.k_empty(stage), phases_.parity(stage) ^ 1);
-    phases_.end(stage);
-    const SharedAddress full = layout_.k_full(stage);
-    if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesK);
-    __syncwarp();
-    copy<kBlocksQk>(&maps_.k, layout_.k(stage), source, step, page, full);
-  }
-  __device__ void load_v(const Tile& tile, const Source& source, int step, int stage, int page) {
-    mbarrier_wait(layout_.v_empty(stage), phases_.parity(stages + stage) ^ 1);
-    phases_.end(stages + stage);
-    const SharedAddress full =
-        InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(stage) : layout_.v_full(stage);
-    if (lane() == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
-    __syncwarp();
-    copy<kBlocksV>(&maps_.v, layout_.v(stage), source, step, page, full);
-  }
-  __device__ void load_q(const Tile& tile) {
-    mbarrier_wait(layout_.q_empty(), phases_.parity(2 * stages) ^ 1);
-    phases_.end(2 * stages);
-    const SharedAddress full = layout_.q_full();
-    if (lane() == 0) {
-      const int rows = tile_size_q / p_.tile_heads.divisor * p_.tile_heads.divisor;
-      mbarrier_arrive_expect_bytes(full, static_cast<unsigned>(kBlocksQk * kBlockRowBytes * rows));
-    }
-    __syncwarp();
-    const bool ragged = p_.q_offsets != 0;
-    if (lane() < kBlocksQk)
-      copy_box(layout_.q() + lane() * kQBlockBytes, &maps_.q, lane() * kBlockElements, tile.head,
-               tile.q_token + (ragged ? tile.q_first : 0), ragged ? 0 : tile.sequence, full);
-  }
-
   const AttentionPrefillMapParameters& maps_;
-  const AttentionPrefillParameters& p_;
-  const SharedLayout& layout_;
-  int pieces_;  // boxes of a block of a step
-  int piece_;   // the lane's box, and its first block
-  int block_;
-  Phases phases_;  // of the stages of K, then of V, then of Q
+  int head_;
+  int token_;
+  int sequence_;
+  bool divided_;
+  int tokens_;
 };
 
-// Copies all tiles of the CTA. All lanes of one warp must call it.
-__device__ inline void load_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
-  Loader loader(maps, layout);
+// Copies Q and K of all tiles of the CTA. All lanes of one warp must call it.
+__device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
+  const AttentionPrefillParameters& p = maps.p;
+  const BoxCopier<kBlocksQk> copier(p, &maps.k, p.k_head_stride, 0);
   TileReader tiles(layout);
+  Phases phases;
+  Phases q_phases;
+  int stage = 0;
+  int q_stage = 0;
 #pragma unroll 1
-  while (tiles.next())
-    loader.load(tiles);
+  while (tiles.next()) {
+    const Tile tile = tiles.tile();
+    const QSource q(maps, tile);
+    if constexpr (kQStages == 1) q.prefetch();
+    const KvSource source = copier.source(tile);
+    PagesAhead<kBlocksQk> pages(copier, source, tile.first_step);
+#pragma unroll 1
+    for (int i = 0; i < tile.steps; ++i) {
+      // The next tile is found late, so that the CTAs end at about the same time, but early enough
+      // to be known in time.
+      if (i == maximum(tile.steps - 3, 0)) tiles.release();
+      const int step = tile.first_step + i;
+      const int page = pages.take(step);
+      mbarrier_wait(layout.k_empty(stage), phases.parity(stage) ^ 1);
+      phases.end(stage);
+      if (threadIdx.x % 32 == 0) mbarrier_arrive_expect_bytes(layout.k_full(stage), kStageBytesK);
+      __syncwarp();
+      copier.copy(layout.k(stage), source, step, page, layout.k_full(stage));
+      stage ^= 1;
+      if (i == 0) q.load(layout, q_stage, q_phases);
+    }
+    q_stage = (q_stage + 1) % kQStages;
+  }
+}
+
+// Copies V of all tiles of the CTA. All lanes of one warp must call it.
+__device__ inline void load_v_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
+  const AttentionPrefillParameters& p = maps.p;
+  const BoxCopier<kBlocksV> copier(p, &maps.v, p.v_head_stride,
+                                   separate_page_tables ? p.v_page_table_offset : 0);
+  TileReader tiles(layout);
+  Phases phases;
+  int stage = 0;
+#pragma unroll 1
+  while (tiles.next()) {
+    const Tile tile = tiles.tile();
+    tiles.release();
+    const KvSource source = copier.source(tile);
+    PagesAhead<kBlocksV> pages(copier, source, tile.first_step);
+#pragma unroll 1
+    for (int step = tile.first_step; step < tile.first_step + tile.steps; ++step) {
+      const int page = pages.take(step);
+      mbarrier_wait(layout.v_empty(stage), phases.parity(stage) ^ 1);
+      phases.end(stage);
+      const SharedAddress full =
+          InvisibleRows(p, tile, step).any() ? layout.v_unclean(stage) : layout.v_full(stage);
+      if (threadIdx.x % 32 == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
+      __syncwarp();
+      copier.copy(layout.v(stage), source, step, page, full);
+      stage ^= 1;
+    }
+  }
 }
 
 // Sets invisible rows of V to zero, in all tiles of the CTA. All lanes of one warp must call it.
@@ -170,25 +260,26 @@ __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const Sh
   const int lane = static_cast<int>(threadIdx.x) % 32;
   Phases unclean;
   TileReader tiles(layout);
+  int stage = 0;
 #pragma unroll 1
   while (tiles.next()) {
     const Tile tile = tiles.tile();
     tiles.release();
 #pragma unroll 1
-    for (int i = 0; i < tile.steps; ++i) {
-      const InvisibleRows invisible(p, tile, tile.first_step + i);
+    for (int step = tile.first_step; step < tile.first_step + tile.steps; ++step, stage ^= 1) {
+      const InvisibleRows invisible(p, tile, step);
       if (!invisible.any()) continue;
-      const int stage = i % stages;
       mbarrier_wait(layout.v_unclean(stage), unclean.parity(stage));
       unclean.end(stage);
       const unsigned zeros[4] = {};
 #pragma unroll 1
       for (int row = lane / 8; row < kStep; row += 4) {
         if (row >= invisible.begin && row < invisible.end) continue;
+        const SharedAddress first = layout.v(stage) + row / kGroupRows * kGroupBytesV +
+                                    row % kGroupRows * kBlockRowBytes + lane % 8 * 16;
 #pragma unroll
         for (int block = 0; block < kBlocksV; ++block)
-          store_shared_16(layout.v(stage) + block * kKvBlockBytes + row * kBlockRowBytes + lane % 8 * 16,
-                          zeros);
+          store_shared_16(first + block * kKvBlockBytes, zeros);
       }
       fence_async_proxy();
       __syncwarp();

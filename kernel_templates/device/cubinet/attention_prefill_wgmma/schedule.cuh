@@ -5,7 +5,8 @@
 // Tiles are divided into sections of sequences and KV heads whose KV fits the L2 cache. In a
 // section, the tiles that are last in their sequences come first, because causal tiles there have
 // the most KV: a level consists of the tiles with the same index in all sequences, and levels
-// descend. All heads of a tile of a sequence follow each other.
+// descend. All heads of a tile of a sequence follow each other. With splits of KV, each split of a
+// tile is a tile of its own, and all heads of a split follow each other.
 #include <cubinet/attention_prefill_wgmma/shape.cuh>
 #include <cubinet/memory.cuh>
 
@@ -29,8 +30,8 @@ struct Lengths {
   }
 };
 
-// A tile of Q: tokens and heads of one KV head. Row r is head r % tile_heads of token r /
-// tile_heads.
+// A tile of Q, or a split of one: tokens and heads of one KV head. Row r is head r % tile_heads of
+// token r / tile_heads.
 struct Tile {
   int sequence;  // negative: the last tile of the CTA has been computed
   int head;      // the first one
@@ -39,18 +40,23 @@ struct Tile {
   int q_len;     // of the sequence
   int kv_len;
   int first_step;  // steps begin at multiples of kStep
-  int steps;
+  int steps;       // 0: the tile does not need this split
 
   // Returns the position of query token 0 of the sequence.
   __device__ int prefix() const { return kv_len - q_len; }
 };
 static_assert(sizeof(Tile) == kTileBytes);
 
+// Returns whether the rows of Q of each consumer are copied as a box of their own.
+__device__ inline bool loads_q_apart(const AttentionPrefillParameters& p) {
+  return p.tile_heads.remainder(kWarpgroupRows) == 0;
+}
+
 // Walks over the tiles. All lanes of a warp must call each function together.
 class Schedule {
  public:
   __device__ explicit Schedule(const AttentionPrefillParameters& p)
-      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor) {
+      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor), splits_(maximum(p.splits, 1)) {
     float tokens = 0.0f;
 #pragma unroll 1
     for (int i = lane(); i < p.batch; i += 32)
@@ -70,7 +76,7 @@ class Schedule {
 #pragma unroll 1
     while (first_sequence_ < p_.batch) {
       // Skips the levels before the tile's that have the same sequences.
-      const int tiles = live_ * heads();
+      const int tiles = live_ * heads() * splits_;
       const int levels = tiles == 0 ? level_ - next_level_ : (index - begin_) / tiles;
       const int skipped = minimum(levels, level_ - next_level_);
       begin_ += skipped * tiles;
@@ -153,8 +159,10 @@ class Schedule {
 
   // Returns a tile of the level.
   __device__ Tile tile_of(int index) {
-    const int rank = (index - begin_) / heads();
-    const int head = index - begin_ - rank * heads();
+    const int part = (index - begin_) / heads();
+    const int head = index - begin_ - part * heads();
+    const int rank = part / splits_;
+    const int split = part - rank * splits_;
     // The sequence with `rank` live ones before it.
     unsigned live = live_of(chunk_);
     while (rank - chunk_rank_ >= __popc(live)) {
@@ -174,18 +182,30 @@ class Schedule {
     tile.q_token = level_ * tile_tokens_;
     tile.q_len = of.q_len;
     tile.kv_len = of.kv_len;
+    set_steps(tile, split);
+    return tile;
+  }
+
+  // Sets the steps of a split. A tile that sees no token has one step, all of whose scores are
+  // masked.
+  __device__ void set_steps(Tile& tile, int split) const {
     int begin = 0;
-    int end = of.kv_len;
+    int end = tile.kv_len;
     const int position = tile.prefix() + tile.q_token;
     if constexpr (kCausal) end = minimum(end, position + tile_tokens_);
     if constexpr (sliding_window) begin = maximum(position + 1 - p_.window, 0);
+    end = maximum(end, begin + 1);
+    if (p_.split_tokens != 0) {
+      begin = maximum(begin, split * p_.split_tokens);
+      end = minimum(end, (split + 1) * p_.split_tokens);
+    }
     tile.first_step = begin / kStep;
-    tile.steps = maximum(divide_up(maximum(end, 0), kStep) - tile.first_step, 0);
-    return tile;
+    tile.steps = end > begin ? divide_up(end, kStep) - tile.first_step : 0;
   }
 
   const AttentionPrefillParameters& p_;
   int tile_tokens_;
+  int splits_;
   int section_heads_;  // KV heads
   int section_sequences_;
   int first_sequence_ = 0;

@@ -26,24 +26,32 @@ constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
 
 constexpr int kStep = tile_size_kv;  // KV tokens of one step
 
-// Rows are stored in blocks of 64 elements, which are 128 bytes.
+// Rows are stored in blocks of 64 elements, which are 128 bytes. Without pages, the rows of a block
+// are adjacent. With pages, groups of 8 rows of all blocks are, so one box holds all columns of the
+// rows of a page.
 constexpr int kBlockElements = 64;
 constexpr int kBlockRowBytes = 128;
 constexpr int kBlocksQk = head_dim_qk / kBlockElements;
 constexpr int kBlocksV = head_dim_v / kBlockElements;
 constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
-constexpr int kKvBlockBytes = kStep * kBlockRowBytes;
-constexpr int kQBytes = kBlocksQk * kQBlockBytes;
-constexpr int kStageBytesK = kBlocksQk * kKvBlockBytes;
-constexpr int kStageBytesV = kBlocksV * kKvBlockBytes;
+constexpr int kGroupRows = 8;
+constexpr int kBlockGroupBytes = kGroupRows * kBlockRowBytes;
+constexpr int kKvBlockBytes = kPaged ? kBlockGroupBytes : kStep * kBlockRowBytes;
+constexpr int kGroupBytesK = kPaged ? kBlocksQk * kBlockGroupBytes : kBlockGroupBytes;
+constexpr int kGroupBytesV = kPaged ? kBlocksV * kBlockGroupBytes : kBlockGroupBytes;
+constexpr int kStageBytesQ = kBlocksQk * kQBlockBytes;
+// Two stages of Q if they fit beside K and V.
+constexpr int kQStages = (head_dim_qk + head_dim_v) * kStep <= 32768 ? 2 : 1;
+constexpr int kStageBytesK = kBlocksQk * kStep * kBlockRowBytes;
+constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 
 // Offsets in shared memory, in bytes.
-constexpr int kKOffset = kQBytes;
+constexpr int kKOffset = kQStages * kStageBytesQ;
 constexpr int kVOffset = kKOffset + stages * kStageBytesK;
 constexpr int kTileOffset = kVOffset + stages * kStageBytesV;
 constexpr int kTileBytes = 32;
 constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
-constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 4) * 8;
+constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 2 + 2 * kQStages * kConsumers) * 8;
 
 static_assert(stages == 2, "the consumers' loop has a step for each stage");
 static_assert(kStep % 16 == 0, "a step consists of whole products");
