@@ -7,6 +7,7 @@
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace cubinet::nvcc {
 namespace {
