@@ -16,7 +16,8 @@ using Output = FragmentD[kOutputTiles];
 // only these.
 constexpr int kPartTiles = round_up(kScoreTiles / 2, 2);
 using PartScores = FragmentD[kPartTiles];
-constexpr bool kHasParts = head_dim_v <= 128;  // wider outputs leave no registers
+// Other kernels have no registers for it.
+constexpr bool kHasParts = kCausal && !sliding_window && !soft_cap && head_dim_qk <= 128 && kStep <= 128;
 
 // Returns the first row of this thread's warpgroup in the tile, and the thread's first row.
 __device__ inline int warpgroup_row() {
