@@ -46,7 +46,7 @@
 // complete already and is skipped. The argument is that of the attention kernel; the maps are not
 // used.
 #include <cubinet/attention/partials.cuh>
-#include <cubinet/attention_prefill/splits.cuh>
+#include <cubinet/attention/splits.cuh>
 #include <cubinet/parameters.cuh>
 #include <cubinet/pdl.cuh>
 
@@ -54,7 +54,6 @@ namespace cubinet::attention_prefill_combine {
 
 using namespace parameters;
 using namespace attention;
-using attention_prefill::RowSplits;
 using kernel_templates::AttentionPrefillMapParameters;
 using kernel_templates::AttentionPrefillParameters;
 
@@ -92,12 +91,9 @@ __device__ inline void add_splits(PartialSum<kElements>& sum, const AttentionPre
   }
 }
 
-// Before the wait, the kernel reads only data that the previous kernel has read: this kernel starts
-// after that kernel's own wait.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    attention_prefill_combine(const __grid_constant__ AttentionPrefillMapParameters maps) {
-  launch_dependents();
-  const AttentionPrefillParameters& p = maps.p;
+// Combines the row of this thread. Before the wait, it reads only data that the previous kernel has
+// read: this kernel starts after that kernel's own wait.
+__device__ inline void combine_row(const AttentionPrefillParameters& p) {
   const int row = static_cast<int>(blockIdx.x) * (kThreads / kLanes) + static_cast<int>(threadIdx.x) / kLanes;
   const int column = static_cast<int>(threadIdx.x) % kLanes * kElements;
   const Sequence sequence(p, static_cast<int>(blockIdx.y));
@@ -109,8 +105,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (token >= sequence.q_len || splits.is_one()) return;
 
   PartialSum<kElements> sum;
-  add_splits(sum, p, splits, attention_prefill::partial_row(p, 0, sequence.index, token, head),
-             attention_prefill::partial_row(p, 1, 0, 0, 0), column);
+  add_splits(sum, p, splits, partial_row(p, 0, sequence.index, token, head), partial_row(p, 1, 0, 0, 0),
+             column);
   RowEpilogue<false> epilogue(p, head);
   const float lse = epilogue.add_sink(sum.normalise());
 #pragma unroll
@@ -122,6 +118,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     store_global_float(
         p.lse + 4 * ((static_cast<long long>(sequence.q_first) + token) * p.heads_q.divisor + head),
         lse * kLn2);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    attention_prefill_combine(const __grid_constant__ AttentionPrefillMapParameters p) {
+  launch_dependents();
+  combine_row(p.p);
 }
 
 }  // namespace cubinet::attention_prefill_combine

@@ -33,18 +33,13 @@ class Consumer {
   // The state of a tile.
   struct State {
     __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
-        : visibility(p, tiles, tile),
-          softmax(p),
-          end(tile.first_step + tile.steps),
-          ends_in_part(kHasParts &&
-                       __any_sync(kAllLanes, tile.steps > 1 && visibility.ends_in_part(end - 1))) {}
+        : visibility(p, tiles, tile), softmax(p), end(tile.first_step + tile.steps) {}
 
     Visibility visibility;
     RowSoftmax softmax;
     Output output = {};
     Weights weights;
     int end;  // the step after the last one
-    bool ends_in_part;
   };
 
   // Computes a tile, the first product of which has been started, and starts the next one. Returns
@@ -55,13 +50,8 @@ class Consumer {
     const int last_stage = compute_steps(state, scores, tile.first_step);
     release(layout_.q_empty(q_stage_, index_));
     q_stage_ = (q_stage_ + 1) % kQStages;
-    if (state.ends_in_part) {
-      wgmma_begin(state.output, state.weights);
-      multiply_pv<kPartTiles>(state.output, state.weights, last_stage);
-    } else {
-      wgmma_begin(state.output, state.weights);
-      multiply_pv<kScoreTiles>(state.output, state.weights, last_stage);
-    }
+    wgmma_begin(state.output, state.weights);
+    multiply_pv(state.output, state.weights, last_stage);
     const bool has_next = tiles_.next();
     first_stage_ = last_stage ^ 1;
     // Without a next tile, the product is that of old data and is not used: products in a branch
@@ -81,24 +71,17 @@ class Consumer {
   // operands are in registers of the warp.
   __device__ int compute_steps(State& state, Scores& scores, int step) {
     compute_first(state, scores, step);
-    const int end = state.end - (state.ends_in_part ? 1 : 0);
     bool is_even = first_stage_ == 0;
-    int stage = 0;
 #pragma unroll 1
     while (true) {
       if (is_even) {
-        stage = 0;
-        if (++step >= end) break;
+        if (++step >= state.end) return 0;
         compute_next<1>(state, scores, step);
       }
       is_even = true;
-      stage = 1;
-      if (++step >= end) break;
+      if (++step >= state.end) return 1;
       compute_next<0>(state, scores, step);
     }
-    if (!state.ends_in_part) return stage;
-    compute_part(state, reinterpret_cast<PartScores&>(scores), step, stage ^ 1);
-    return stage ^ 1;
   }
 
   // Blocks until Q and the first K of a tile have arrived.
@@ -130,7 +113,7 @@ class Consumer {
     constexpr int kOther = 1 - kStage;
     wgmma_begin(scores, state.output, state.weights);
     multiply_qk(scores, kStage);
-    multiply_pv<kScoreTiles>(state.output, state.weights, kOther);
+    multiply_pv(state.output, state.weights, kOther);
     wgmma_wait<1>(scores);
     release(layout_.k_empty(kStage));
     state.softmax.cap(scores);
@@ -148,25 +131,6 @@ class Consumer {
     state.softmax.correct(state.output);
   }
 
-  // Like compute_next() for the last step, with its first part alone.
-  __device__ void compute_part(State& state, PartScores& scores, int step, int stage) {
-    wgmma_begin(scores, state.output, state.weights);
-    multiply_qk(scores, stage);
-    multiply_pv<kScoreTiles>(state.output, state.weights, stage ^ 1);
-    wgmma_wait<1>(scores);
-    release(layout_.k_empty(stage));
-    state.softmax.cap(scores);
-    state.visibility.mask(p_, scores, step);
-    state.softmax.update_maxima(scores);
-    state.softmax.weigh(scores, 0);
-    state.softmax.weigh(scores, 1);
-    wait_for_v(stage);
-    wgmma_wait<0>(state.output, state.weights);
-    release(layout_.v_empty(stage ^ 1));
-    pack(state.weights, scores);
-    state.softmax.correct(state.output);
-  }
-
   __device__ void wait_for_v(int stage) {
     mbarrier_wait(layout_.v_full(stage), v_.parity(stage));
     v_.end(stage);
@@ -177,8 +141,7 @@ class Consumer {
   }
 
   // Starts the product of Q and K of a step.
-  template <int kTiles>
-  __device__ void multiply_qk(FragmentD (&scores)[kTiles], int stage) const {
+  __device__ void multiply_qk(Scores& scores, int stage) const {
     const MatrixDescriptor k = rows_of_k(layout_.k(stage), kGroupBytesK);
     // The result of a vote is uniform, so the descriptor is in registers of the warp.
     const int q_stage = kQStages > 1 && __any_sync(kAllLanes, q_stage_ != 0) ? 1 : 0;
@@ -187,19 +150,18 @@ class Consumer {
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll
       for (int part = 0; part < 4; ++part)
-        Wgmma<dtype, kTiles * 8>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
-                                           descriptor_behind(k, block * kKvBlockBytes + part * 32),
-                                           block + part > 0);
+        Wgmma<dtype, kStep>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
+                                      descriptor_behind(k, block * kKvBlockBytes + part * 32),
+                                      block + part > 0);
     }
     wgmma_commit();
   }
 
   // Starts the product of the weights and V, which is added to the output.
-  template <int kTiles>
   __device__ void multiply_pv(Output& output, Weights& weights, int stage) const {
     const MatrixDescriptor v = columns_of_k(layout_.v(stage), kKvBlockBytes, kGroupBytesV);
 #pragma unroll
-    for (int part = 0; part < kTiles / 2; ++part)
+    for (int part = 0; part < kStep / 16; ++part)
       Wgmma<dtype, head_dim_v>::template multiply<LayoutB::columns_of_k>(
           output, weights[part], descriptor_behind(v, part * 2 * kGroupBytesV), true);
     wgmma_commit();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The output of `attention_prefill_wgmma`: sinks, LSEs, partial results, and stores from registers.
-#include <cubinet/attention_prefill/splits.cuh>
+#include <cubinet/attention/splits.cuh>
 #include <cubinet/attention_prefill_wgmma/softmax.cuh>
 #include <cubinet/elements.cuh>
 
@@ -54,7 +54,7 @@ class Epilogue {
   }
 
  private:
-  using RowSplits = attention_prefill::RowSplits;
+  using RowSplits = attention::RowSplits;
 
   __device__ RowSplits splits_of(int token) const {
     const int position = tile_.prefix() + token;
@@ -64,7 +64,7 @@ class Epilogue {
 
   __device__ void store_partial(const Output& output, int half, float factor, float lse, int split, int token,
                                 int head) const {
-    const long long row = attention_prefill::partial_row(p_, split, tile_.sequence, token, head);
+    const long long row = attention::partial_row(p_, split, tile_.sequence, token, head);
     if (threadIdx.x % 4 == 0) store_global_float(p_.partial_lse + 4 * row, lse);
     store_row<fp32>(output, half, factor, p_.partial_o + 4 * head_dim_v * row, true);
   }

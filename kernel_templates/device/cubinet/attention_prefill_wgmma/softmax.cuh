@@ -12,11 +12,6 @@ constexpr int kOutputTiles = head_dim_v / 8;
 using Scores = FragmentD[kScoreTiles];
 using Weights = FragmentA[kStep / 16];
 using Output = FragmentD[kOutputTiles];
-// The scores of the first part of a step. A warpgroup that sees no more of its last step computes
-// only these.
-constexpr int kPartTiles = round_up(kScoreTiles / 2, 2);
-using PartScores = FragmentD[kPartTiles];
-constexpr bool kHasParts = head_dim_v <= 128;  // wider outputs leave no registers
 
 // Returns the first row of this thread's warpgroup in the tile, and the thread's first row.
 __device__ inline int warpgroup_row() {
@@ -33,17 +28,12 @@ class Visibility {
   __device__ Visibility(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
       : tiles_(tiles),
         begin_of_all_(begin(p, position(p, tile, warpgroup_row() + kWarpgroupRows - 1))),
-        end_of_all_(end(tile, position(p, tile, warpgroup_row()))),
-        end_of_any_(end(tile, position(p, tile, warpgroup_row() + kWarpgroupRows - 1))) {}
+        end_of_all_(end(tile, position(p, tile, warpgroup_row()))) {}
 
-  // Returns whether no row sees more than the first part of a step.
-  __device__ bool ends_in_part(int step) const { return end_of_any_ <= step * kStep + kPartTiles * 8; }
-
-  // Sets the scores of invisible tokens of the first tiles of a step to -infinity.
-  template <int kTiles>
-  __device__ void mask(const AttentionPrefillParameters& p, FragmentD (&scores)[kTiles], int step) const {
+  // Sets the scores of invisible tokens of a step to -infinity.
+  __device__ void mask(const AttentionPrefillParameters& p, Scores& scores, int step) const {
     const int token = step * kStep;
-    if (token + kTiles * 8 <= end_of_all_ && token >= begin_of_all_) return;
+    if (token + kStep <= end_of_all_ && token >= begin_of_all_) return;
     const Tile tile = tiles_.tile();
     const int column = token + static_cast<int>(threadIdx.x & 3) * 2;
 #pragma unroll
@@ -52,7 +42,7 @@ class Visibility {
       const int after = end(tile, own) - column;
       const int before = begin(p, own) - column;
 #pragma unroll
-      for (int part = 0; part < kTiles; ++part) {
+      for (int part = 0; part < kScoreTiles; ++part) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const int at = part * 8 + i;
@@ -77,7 +67,6 @@ class Visibility {
   const TileReader& tiles_;
   int begin_of_all_;
   int end_of_all_;
-  int end_of_any_;
 };
 
 // The running softmax of a thread's two rows.
@@ -87,14 +76,13 @@ class RowSoftmax {
       : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {}
 
   // Updates the maxima with the scores of a step.
-  template <int kTiles>
-  __device__ void update_maxima(const FragmentD (&scores)[kTiles]) {
+  __device__ void update_maxima(const Scores& scores) {
     float newest[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
 #pragma unroll
-      for (int tile = 1; tile < kTiles; ++tile)
+      for (int tile = 1; tile < kScoreTiles; ++tile)
         newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
     }
 #pragma unroll
@@ -108,11 +96,10 @@ class RowSoftmax {
 
   // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
   // sum.
-  template <int kTiles>
-  __device__ void weigh(FragmentD (&scores)[kTiles], int half) {
+  __device__ void weigh(Scores& scores, int half) {
     const float offset = offset_of(maxima[half]);
 #pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
+    for (int tile = 0; tile < kScoreTiles; ++tile) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
         scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[0] - offset);
@@ -127,8 +114,7 @@ class RowSoftmax {
     return sums_[0] + corrections_[1] < 0.0f ? ~number : number;
   }
 
-  template <int kTiles>
-  __device__ void cap(FragmentD (&scores)[kTiles]) const {
+  __device__ void cap(Scores& scores) const {
     cap_.apply(scores);
   }
 
@@ -169,10 +155,9 @@ class RowSoftmax {
   float sums_[2] = {};
 };
 
-template <int kTiles>
-__device__ inline void pack(Weights& weights, const FragmentD (&scores)[kTiles]) {
+__device__ inline void pack(Weights& weights, const Scores& scores) {
 #pragma unroll
-  for (int step = 0; step < kTiles / 2; ++step) {
+  for (int step = 0; step < kStep / 16; ++step) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const FragmentD& tile = scores[2 * step + i / 2];

@@ -8,7 +8,7 @@
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
 
-namespace cubinet::attention_prefill {
+namespace cubinet::attention {
 
 using kernel_templates::AttentionPrefillParameters;
 
@@ -32,4 +32,4 @@ __device__ inline long long partial_row(const AttentionPrefillParameters& p, int
   return (of_split * p.q_len + token) * p.heads_q.divisor + head;
 }
 
-}  // namespace cubinet::attention_prefill
+}  // namespace cubinet::attention
