@@ -45,6 +45,12 @@ void warn(const LogRecord& record) {
                     printable(in_nvcc_terms(record.message)) + "\n");
 }
 
+// Returns the build of the linker that removes unused variables, to be appended to NVRTC's.
+std::string linker_of(const Compiler& compiler, const CompilerSearch& search) {
+  const auto linker = find_linker(compiler.location(), search);
+  return linker ? "; " + linker->identity : "";
+}
+
 // Returns the notes of the home, which may be created for this.
 HomeNotes open_notes(const EnvironmentVariables& environment) {
   const auto options = options_from(environment, {});
@@ -111,7 +117,7 @@ class Driver {
   }
 
   // Prints the version in nvcc's form. Callers put it into the keys of their own caches, so it also
-  // states everything that determines the code: NVRTC's build and the preamble.
+  // states everything that determines the image: the builds of NVRTC and the linker, and the preamble.
   int print_version() const {
     const auto options = options_from(environment_, {});
     if (!options) return fail(options.error());
@@ -122,7 +128,8 @@ class Driver {
     const std::string release = identity.substr(begin, identity.find(',') - begin);
     print(stdout, std::string("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet ") +
                       CUBINET_VERSION + "\nCuda compilation tools, release " + release + ", V" + release +
-                      "\nBuild " + identity + "; preamble " + preamble_digest().substr(0, 16) + "\n");
+                      "\nBuild " + identity + linker_of(**compiler, compiler_search(*options)) +
+                      "; preamble " + preamble_digest().substr(0, 16) + "\n");
     return std::fflush(stdout) == 0 ? 0 : kFailed;
   }
 
