@@ -204,9 +204,20 @@ def selection_figures():
     return lines
 
 
+def corpus_figures():
+    document = results("corpus")
+    lines = paragraph(f"cubinet's machine code is that of bare NVRTC for {document['same_code']} of {document['compared']} items "
+                      "that both compile. Sizes in kB, and seconds of the tool one after the other on two busy cores:")
+    lines += ["", "| | images | smaller | kB before | kB | s before | s |", "|---|---:|---:|---:|---:|---:|---:|"]
+    for row in document["rows"]:
+        lines.append(f"| {row['name']} | {row['items']} | {row['smaller']} | {row['bytes_before'] / 1000:.0f} |"
+                     f" {row['bytes'] / 1000:.0f} | {row['seconds_before']} | {row['seconds']} |")
+    return lines
+
+
 TABLES = {"busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures}
+           "selection": selection_figures, "corpus": corpus_figures}
 
 
 def with_figures(text):

@@ -24,13 +24,11 @@ namespace {
 constexpr std::size_t kManyConstants = 1000;
 
 // Options whose output the comparison of machine code does not cover.
-constexpr std::array<std::pair<const char*, const char*>, 3> kWholeOptions = {
-    {{"device-debug", "it has debug information"},
-     {"generate-line-info", "it has line information"},
-     {"extensible-whole-program", "it may be linked with the device runtime later"}}};
+constexpr std::array<std::pair<const char*, const char*>, 2> kWholeOptions = {
+    {{"device-debug", "it has debug information"}, {"generate-line-info", "it has line information"}}};
 
 constexpr std::uint8_t kVariableSymbol = 1;  // STT_OBJECT
-// Of each variable: its symbol, its address and the relocation of that.
+// The symbol of a variable, its address and the relocation of that.
 constexpr std::uint64_t kBytesOfVariable = 24 + 8 + 24;
 constexpr std::uint64_t kLeastShare = 4;  // a quarter of the image
 
@@ -91,9 +89,11 @@ Result<Bytes> without_unused_variables(const NvJitLinkApi& linker, const Compile
   std::set<std::string, std::less<>> named;
   for (const auto& [name, symbol] : globals)
     named.insert(symbol);
-  const std::vector<std::string> needed = needed_variables(as_text(listed.image), named);
+  std::vector<std::string> needed = needed_variables(as_text(listed.image), named);
   std::vector<std::string> flags = link_flags(request.target, ImageKind::cubin, request.spec.options);
   flags.emplace_back("-optimize-unused-variables");
+  // If there is one name, nvJitLink 13.0 keeps all variables.
+  if (needed.size() == 1) needed.push_back(needed.front());
   // Without this list the linker would fold variables that only the host writes.
   if (!needed.empty()) flags.push_back("-variables-used=" + join(needed, ","));
   CUBINET_TRY_ASSIGN(LinkOutput small, link_at_root(linker, request, lto_ir, flags));

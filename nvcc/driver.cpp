@@ -117,7 +117,8 @@ class Driver {
   }
 
   // Prints the version in nvcc's form. Callers put it into the keys of their own caches, so it also
-  // states everything that determines the image: the builds of NVRTC and the linker, and the preamble.
+  // states everything that determines the image: the builds of NVRTC and of the linker, and the
+  // preamble.
   int print_version() const {
     const auto options = options_from(environment_, {});
     if (!options) return fail(options.error());

@@ -41,12 +41,12 @@ void write_in_order(ByteWriter& writer, std::vector<Bytes> parts) {
 class CodeReader {
  public:
   CodeReader(const ElfImage& elf, std::vector<ElfSymbol> symbols, const CubinInspection& inspection,
-             std::size_t limit, bool with_addresses)
+             std::size_t limit, bool with_data)
       : elf_(elf),
         symbols_(std::move(symbols)),
         kernels_(inspection.kernels.begin(), inspection.kernels.end()),
         known_encoding_(inspection.capability.major >= 7),
-        with_addresses_(with_addresses),
+        with_data_(with_data),
         hashable_(limit) {
     for (const ElfSection& section : elf_.sections())
       sections_.emplace(section.name, &section);
@@ -83,7 +83,7 @@ class CodeReader {
   const std::vector<ElfSymbol> symbols_;
   const std::set<std::string, std::less<>> kernels_;
   const bool known_encoding_;
-  const bool with_addresses_;
+  const bool with_data_;
   std::multimap<std::string_view, const ElfSection*> sections_;
   // Tag and value of each function's entries in .nv.info.
   std::map<std::string_view, std::vector<std::pair<std::uint8_t, std::uint32_t>>> resources_;
@@ -255,7 +255,7 @@ bool CodeReader::is_read(unsigned bank) const {
 Sha256Digest CodeReader::data() {
   ByteWriter writer;
   for (const unsigned bank : {kUserConstants, kAddresses}) {
-    if (!is_read(bank) || (bank == kAddresses && !with_addresses_)) continue;
+    if (!with_data_ || !is_read(bank)) continue;
     const std::string section = ".nv.constant" + std::to_string(bank);
     writer.string(section);
     write_section(writer, section);
@@ -265,12 +265,12 @@ Sha256Digest CodeReader::data() {
   return sha256(writer.take());
 }
 
-Result<CubinCode> read_code(ByteView image, bool with_addresses) {
+Result<CubinCode> read_code(ByteView image, bool with_data) {
   CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
   CUBINET_TRY_ASSIGN(const ElfImage elf, ElfImage::parse(image));
   CUBINET_TRY_ASSIGN(std::vector<ElfSymbol> symbols, elf.symbols());
   // Sections of a cubin share bytes at most twice.
-  return CodeReader(elf, std::move(symbols), inspection, 4 * image.size(), with_addresses).read();
+  return CodeReader(elf, std::move(symbols), inspection, 4 * image.size(), with_data).read();
 }
 
 }  // namespace
@@ -279,7 +279,7 @@ Result<CubinCode> read_cubin_code(ByteView image) {
   return read_code(image, true);
 }
 
-Result<CubinCode> read_cubin_code_without_addresses(ByteView image) {
+Result<CubinCode> read_cubin_code_without_data(ByteView image) {
   return read_code(image, false);
 }
 

@@ -22,6 +22,7 @@ inline std::uint64_t number_at(ByteView bytes, std::size_t offset) {
 class Instruction {
  public:
   static constexpr std::size_t kBytes = 16;
+  static constexpr std::size_t kOperandBytes = 8;  // of these
 
   explicit Instruction(std::uint64_t operands) : operands_(operands) {}
 

@@ -6,6 +6,7 @@
 #include "nvrtc_program.hpp"
 #include "support/compiler_search.hpp"
 #include "support/skip.hpp"
+#include "support/temp_dir.hpp"
 
 #include <cubinet/base/elf.hpp>
 #include <cubinet/kernel_templates/source_program.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 
 using namespace cubinet;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -89,9 +91,9 @@ std::map<std::string, std::uint64_t> variables_of(ByteView image) {
 // Checks that the image has the code of NVRTC's and less than half of its size.
 void check_small(Compiler& compiler, const SourceProgram& program, const char* target = "sm_90a") {
   CAPTURE(program.text.substr(test::many_constants().size()));
-  CAPTURE(target);
+  CAPTURE(std::string(target));
   const CompileOutput output = compiled(compiler, request_for(program, target));
-  CHECK(output.variables_kept.empty());
+  CHECK(output.variables_kept == "");
   const Bytes whole = with_all_variables(compiler, program, target);
   CHECK(output.image->size() < whole.size() / 2);
   const auto equal = have_equal_code(whole, *output.image);
@@ -158,44 +160,63 @@ TEST_CASE("names, flags of the code generator and fast math have their effect on
 TEST_CASE("a variable that only the host writes stays in the image, and kernels read it") {
   const auto compiler = shrinking_compiler();
   if (!compiler) return;
-  SourceProgram program = a_program(R"cu(__constant__ int shown = 3;
-static __constant__ int hidden = 4;
-namespace { __constant__ int unnamed = 5; }
-inline __constant__ int shared_by_texts = 6;
-extern "C" __constant__ float coefficients[4];
-__device__ int counter = 7;
-static __device__ int hidden_counter = 8;
-__managed__ int managed_one = 9;
-__constant__ int unread = 10;
-__device__ int unread_counter;
-template <class T> __device__ T of_type = T(11);
-extern "C" __global__ void k(int* x) {
-  x[0] = shown; x[1] = hidden; x[2] = unnamed; x[3] = shared_by_texts; x[4] = int(coefficients[2]);
-  x[5] = counter; x[6] = hidden_counter; x[7] = managed_one;
+  // The linker would fold each of these if it were free to.
+  for (const char* declaration :
+       {"__constant__ int v = 3;", "static __constant__ int v = 3;", "__device__ int v = 3;",
+        "static __device__ int v = 3;", "__managed__ int v = 3;", "inline __constant__ int v = 3;",
+        "extern \"C\" { __constant__ int v; }", "extern \"C\" __constant__ int v;",
+        "__constant__ int other; __constant__ int v = 3;"}) {
+    CAPTURE(declaration);
+    const SourceProgram program =
+        a_program(std::string(declaration) + "\nextern \"C\" __global__ void k(int* x) { *x = v; }\n");
+    check_small(*compiler, program);
+    const auto kept = variables_of(*compiled(*compiler, request_for(program)).image);
+    REQUIRE(kept.contains("v"));
+    CHECK(kept.at("v") == 4);
+    CHECK(kept.size() == (std::string(declaration).find("other") == std::string::npos ? 1 : 2));
+  }
 }
+
+TEST_CASE("variables that no kernel reads stay if the host can look them up") {
+  const auto compiler = shrinking_compiler();
+  if (!compiler) return;
+  SourceProgram program = a_program(R"cu(__constant__ int unread = 10;
+static __constant__ int hidden = 11;
+__device__ int unread_counter;
+template <class T> __device__ T of_type = T(12);
+inline __device__ int of_no_use = 13;
+__global__ void k(float* x) { *x = 1; }
 )cu");
   program.globals = {"of_type<int>"};
   program.kernels = {"k"};
-  check_small(*compiler, program);
   const CompileOutput output = compiled(*compiler, request_for(program));
-  const auto kept = variables_of(*output.image);
-  const auto whole = variables_of(with_all_variables(*compiler, program));
-  for (const char* name : {"shown", "hidden", "shared_by_texts", "coefficients", "counter", "hidden_counter",
-                           "managed_one", "unread", "unread_counter", "_Z7of_typeIiE"}) {
-    CAPTURE(name);
-    REQUIRE(kept.contains(name));
-    CHECK(kept.at(name) == whole.at(name));
-  }
+  CHECK(output.variables_kept == "");
+  CHECK(variables_of(*output.image) ==
+        std::map<std::string, std::uint64_t>{
+            {"unread", 4}, {"hidden", 4}, {"unread_counter", 4}, {"_Z7of_typeIiE", 4}});
   CHECK(output.record.globals.at("of_type<int>") == "_Z7of_typeIiE");
-  CHECK(std::none_of(kept.begin(), kept.end(), [](const auto& variable) {
-    return variable.first.find("constant_with_a_long_name") != std::string::npos;
-  }));
-  CHECK(std::any_of(kept.begin(), kept.end(), [](const auto& variable) {
-    return variable.first.find("unnamed") != std::string::npos;
-  }));
 }
 
-TEST_CASE("an image whose code would change is NVRTC's, with the reason") {
+TEST_CASE("constants of several linkages stay in every image, which has the code of NVRTC") {
+  const auto compiler = shrinking_compiler();
+  if (!compiler) return;
+  // The linker may order them in another way, and then the code may differ.
+  const SourceProgram program = a_program(R"cu(__constant__ int shown = 3;
+static __constant__ int hidden = 4;
+namespace { __constant__ int unnamed = 5; }
+__constant__ float coefficients[4];
+extern "C" __global__ void k(int* x, int i) { *x = shown + hidden + unnamed + int(coefficients[i]); }
+)cu");
+  const CompileOutput output = compiled(*compiler, request_for(program));
+  const auto equal = have_equal_code(with_all_variables(*compiler, program), *output.image);
+  REQUIRE(equal);
+  CHECK(*equal);
+  const auto kept = variables_of(*output.image);
+  for (const char* name : {"shown", "hidden", "coefficients"})
+    CHECK(kept.contains(name));
+}
+
+TEST_CASE("an image whose code would change stays as NVRTC made it, with the reason") {
   const auto compiler = shrinking_compiler();
   if (!compiler) return;
   // nvJitLink's optimiser treats some loops in another way than NVRTC's.
@@ -239,7 +260,6 @@ TEST_CASE("the reason is told where variables stay for every linker") {
   CHECK(reason_for(*compiler, few) == "its texts and headers have 1 times constexpr, fewer than 1000");
   for (const auto& [flag, reason] :
        {std::pair{"-lineinfo", "it has line information"}, std::pair{"-G", "it has debug information"},
-        std::pair{"-ewp", "it may be linked with the device runtime later"},
         std::pair{"-rdc=true", "machine code is linked (no -dlto)"}}) {
     SourceProgram program = a_program(kPlain);
     program.flags = {flag};
@@ -269,27 +289,44 @@ TEST_CASE("sources that are optimised when they are linked give a small image, t
   program.sources[0].text = "__device__ int twice(int x) { return 2 * x; }\n";
   program.flags = {"-dlto"};
   const CompileOutput output = compiled(*compiler, request_for(program));
-  CHECK(output.variables_kept.empty());
+  CHECK(output.variables_kept == "");
   CHECK(output.image->size() < 8000);
   CHECK(variables_of(*output.image) == std::map<std::string, std::uint64_t>{{"scale", 4}});
 }
 
-TEST_CASE("the linker's build is a part of the fingerprint of programs with many constants alone") {
+TEST_CASE("whether variables are removed depends on the texts and the kind of image") {
+  const auto kernel_template = request_for(a_program(kPlain)).kernel_template;
+  const auto reason = [&](std::size_t constants, ImageKind kind) {
+    const auto closure = std::make_shared<IncludeClosure>();
+    closure->constants = constants;
+    return reason_to_keep_variables(*kernel_template, {}, kind, {closure});
+  };
+  CHECK(reason(999, ImageKind::cubin));
+  CHECK_FALSE(reason(1000, ImageKind::cubin));
+  CHECK(reason(1000, ImageKind::ptx));
+}
+
+TEST_CASE("the build of the linker is a part of the fingerprint of those builds alone") {
   const auto compiler = shrinking_compiler();
   if (!compiler) return;
-  const CompileRequest small = request_for(a_program(kPlain));
-  CompileRequest ptx = small;
-  ptx.kind = ImageKind::ptx;
-  // NVRTC's own fingerprint of the same texts differs by the linker and the target's name.
-  IncludeClosure few;
-  IncludeClosure many;
-  many.constants = 1000;
-  const auto reason = [&](const IncludeClosure& closure, ImageKind kind) {
-    return reason_to_keep_variables(*small.kernel_template, {}, kind,
-                                    {std::make_shared<const IncludeClosure>(closure)});
-  };
-  CHECK(reason(few, ImageKind::cubin));
-  CHECK_FALSE(reason(many, ImageKind::cubin));
-  CHECK(reason(many, ImageKind::ptx));
-  CHECK(compiled(*compiler, small).record.digest == compiled(*compiler, small).record.digest);
+  // The same NVRTC without a linker.
+  const test::TempDir folder;
+  fs::create_directories(folder / "lib64");
+  const fs::path builtins = compiler->location().builtins;
+  fs::copy_file(compiler->location().library, folder / "lib64/libnvrtc.so.13");
+  fs::copy_file(builtins, folder.path() / "lib64" / builtins.filename());
+  CompilerSearch search;
+  search.toolkit_roots = {folder.path()};
+  search.usual_toolkits.clear();
+  const auto alone = Compiler::open(search);
+  REQUIRE_MESSAGE(alone.has_value(), (alone ? "" : alone.error().to_line()));
+  if (find_linker((*alone)->location(), search)) return test::skip("the loader's folders have a linker");
+  SourceProgram few;
+  few.text = kPlain;
+  for (const auto& [program, differs] : {std::pair{few, false}, std::pair{a_program(kPlain), true}}) {
+    CompileRequest request = request_for(program);
+    CHECK((*compiler->fingerprint(request) != *(*alone)->fingerprint(request)) == differs);
+    request.kind = ImageKind::ptx;
+    CHECK(*compiler->fingerprint(request) == *(*alone)->fingerprint(request));
+  }
 }

@@ -31,7 +31,7 @@ TEST_CASE("instructions of one form differ in their operand alone") {
   CHECK_FALSE(one.has_form_of(Instruction(0x00001f6000017802)));
 }
 
-TEST_CASE("numbers are little-endian, and bytes behind the end count as 0") {
+TEST_CASE("numbers are little endian, and bytes behind the end count as 0") {
   const std::array<std::byte, 3> bytes = {std::byte{1}, std::byte{2}, std::byte{3}};
   CHECK(number_at(bytes, 0) == 0x030201);
   CHECK(number_at(bytes, 2) == 3);

@@ -65,7 +65,8 @@ struct CompileOutput {
   CubinRecord record;  // digest and size describe the image, also of PTX
   std::shared_ptr<const Bytes> image;
   double seconds = 0;  // from nvrtcCreateProgram to the image in memory
-  // Why unused variables stay in the image; empty: they were removed (docs/decisions/small_images.md).
+  // Why unused variables stay in the image; empty: they were removed
+  // (docs/decisions/small_images.md).
   std::string variables_kept;
 };
 

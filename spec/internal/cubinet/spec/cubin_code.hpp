@@ -35,7 +35,7 @@ struct CubinCode {
 
 // Reads the code of a cubin. Returns corruption for bytes that are not a cubin.
 Result<CubinCode> read_cubin_code(ByteView image);
-// Reads the same, with .nv.constant3 alone as `data`.
-Result<CubinCode> read_cubin_code_without_addresses(ByteView image);
+// Reads the same without `data`.
+Result<CubinCode> read_cubin_code_without_data(ByteView image);
 
 }  // namespace cubinet
