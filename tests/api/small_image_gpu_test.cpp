@@ -15,7 +15,7 @@ using namespace cubinet;
 using namespace cubinet::test;
 
 // Returns what a kernel of one thread writes into its array of four numbers.
-std::vector<int> written_by(Function& function, const std::shared_ptr<Device>& device) {
+std::vector<int> written_by(Function& function, const std::shared_ptr<const Device>& device) {
   std::vector<int> values(4, -1);
   auto buffer = DeviceBuffer::copy_of(device, values);
   REQUIRE(buffer);
