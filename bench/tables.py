@@ -207,11 +207,14 @@ def selection_figures():
 def corpus_figures():
     document = results("corpus")
     lines = paragraph(f"cubinet's machine code is that of bare NVRTC for {document['same_code']} of {document['compared']} items "
-                      "that both compile. Sizes in kB, and seconds of the tool one after the other on two busy cores:")
-    lines += ["", "| | images | smaller | kB before | kB | s before | s |", "|---|---:|---:|---:|---:|---:|---:|"]
+                      "that both compile:")
+    timed = "seconds" in document["rows"][0]
+    lines += ["", "| | images | smaller | kB before | kB |" + (" s before | s |" if timed else ""),
+              "|---|---:|---:|---:|---:|" + ("---:|---:|" if timed else "")]
     for row in document["rows"]:
+        times = f" {row['seconds_before']} | {row['seconds']} |" if timed else ""
         lines.append(f"| {row['name']} | {row['items']} | {row['smaller']} | {row['bytes_before'] / 1000:.0f} |"
-                     f" {row['bytes'] / 1000:.0f} | {row['seconds_before']} | {row['seconds']} |")
+                     f" {row['bytes'] / 1000:.0f} |{times}")
     return lines
 
 

@@ -4,7 +4,7 @@
 
 usage: run.py FOLDER --cubinet TOOL [--toolkit /usr/local/cuda] [--only TEXT] [--jobs N] [--before REPORT --result FILE]
 
---result writes sizes and times beside those of an earlier report.json, for bench/tables.py.
+--result writes sizes, and times if there is one job, beside those of an earlier report.json, for bench/tables.py.
 """
 import argparse
 import collections
@@ -202,8 +202,8 @@ def table(rows):
     return "\n".join(lines)
 
 
-def sizes(rows, before):
-    """Of each part of the corpus: the images that got smaller, and sizes and times of all."""
+def sizes(rows, before, timed):
+    """For each part of the corpus: the images that got smaller, and sizes and times of all."""
     earlier = {row["name"]: row for row in before}
     groups = {}
     for row in rows:
@@ -217,9 +217,10 @@ def sizes(rows, before):
         result["rows"].append({"name": name, "items": len(group),
                                "smaller": sum(row["bytes"] < old["bytes"] for row, old in group),
                                "bytes_before": sum(old["bytes"] for _, old in group),
-                               "bytes": sum(row["bytes"] for row, _ in group),
-                               "seconds_before": round(sum(old["seconds"] for _, old in group), 1),
-                               "seconds": round(sum(row["seconds"] for row, _ in group), 1)})
+                               "bytes": sum(row["bytes"] for row, _ in group)})
+        if timed:
+            result["rows"][-1] |= {"seconds_before": round(sum(old["seconds"] for _, old in group), 1),
+                                   "seconds": round(sum(row["seconds"] for row, _ in group), 1)}
     return result
 
 
@@ -253,7 +254,7 @@ def main():
         print(json.dumps(rows, indent=1))
     print(table(rows))
     if arguments.result:
-        result = sizes(rows, json.loads(arguments.before.read_text()))
+        result = sizes(rows, json.loads(arguments.before.read_text()), arguments.jobs == 1)
         arguments.result.write_text(json.dumps(result, indent=1) + "\n")
     sys.exit(any(row["outcome"] == "cubinet fails" for row in rows))
 
