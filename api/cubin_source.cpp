@@ -96,6 +96,10 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   const Stopwatch compile_watch;
   CUBINET_TRY_ASSIGN(CompileOutput output,
                      compiler->compile(kernel.request()->for_target(target.target, target.kind)));
+  if (!output.variables_kept.empty())
+    log(log_, LogLevel::debug,
+        kernel.spec().to_string() + " for " + target.to_string() +
+            ": unused variables stay in the image: " + output.variables_kept);
   Built built;
   built.found.source = KernelSource::compiled;
   built.found.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));

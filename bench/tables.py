@@ -248,10 +248,24 @@ def sources_figures():
                      " kernels for their own targets, profile `plain`:") + ["", *sources_table(document)]
 
 
+def corpus_figures():
+    document = results("corpus")
+    lines = paragraph(f"cubinet's machine code is that of bare NVRTC for {document['same_code']} of {document['compared']} items "
+                      "that both compile:")
+    timed = "seconds" in document["rows"][0]
+    lines += ["", "| | images | smaller | kB before | kB |" + (" s before | s |" if timed else ""),
+              "|---|---:|---:|---:|---:|" + ("---:|---:|" if timed else "")]
+    for row in document["rows"]:
+        times = f" {row['seconds_before']} | {row['seconds']} |" if timed else ""
+        lines.append(f"| {row['name']} | {row['items']} | {row['smaller']} | {row['bytes_before'] / 1000:.0f} |"
+                     f" {row['bytes'] / 1000:.0f} |{times}")
+    return lines
+
+
 TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "prefill_table": attention, "attention_errors": errors, "attention_speculative": speculative,
           "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "sources": sources_figures}
+           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "sources": sources_figures, "corpus": corpus_figures}
 
 
 def with_figures(text):

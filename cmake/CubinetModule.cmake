@@ -200,6 +200,8 @@ function(cubinet_add_tests module)
     # Freed memory is quarantined up to 16 MB instead of 256. With NVRTC, the larger quarantine took
     # half of the kernel's time.
     list(APPEND arg_ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0:quarantine_size_mb=16)
+    list(APPEND arg_ENVIRONMENT
+         LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks.txt:print_suppressions=0)
   endif()
   if("gpu" IN_LIST arg_LABELS OR "stub" IN_LIST arg_LABELS)
     cubinet_add_to_gpu_check(${target})

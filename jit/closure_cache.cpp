@@ -23,6 +23,7 @@ std::shared_ptr<const IncludeClosure> without_texts(const IncludeClosure& closur
   lean->digest = closure.digest;
   lean->stamps = closure.stamps;
   lean->settled = closure.settled;
+  lean->constants = closure.constants;
   lean->unused_words = closure.unused_words;
   lean->missing.resize(closure.missing.size());  // keeps only their number
   return lean;

@@ -6,6 +6,7 @@
 #include "log_reading.hpp"
 #include "nvrtc_program.hpp"
 #include "root_folder.hpp"
+#include "small_image.hpp"
 #include "standard_headers.hpp"
 
 #include <cubinet/base/stopwatch.hpp>
@@ -229,6 +230,18 @@ Result<ProgramRun> run_program(const NvrtcApi& api, const KernelTemplate& source
   return run_once(api, source, closure, headers, flags);
 }
 
+// Compiles the sources of a request, and links them if there are several.
+Result<CompiledSource> compile_all(const NvrtcApi& api, const NvJitLinkApi* linker,
+                                   const CompileRequest& request, const BuildInputs& inputs,
+                                   const std::string& parameters_header, std::string& kept_because) {
+  if (needs_link(request.spec.options))
+    return run_link_job(api, *linker, request, inputs, parameters_header, kept_because);
+  const IncludeClosure& closure = *inputs.closures.front();
+  if (linker != nullptr)
+    return compile_small(api, *linker, request, closure, parameters_header, kept_because);
+  return compile_source(api, request, *request.kernel_template, closure, parameters_header);
+}
+
 // Returns the cubin's encoded row in the kernel table; empty if its template declares none.
 Result<Bytes> encoded_row(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(auto row, request.kernel_template->row(request.spec));
@@ -300,10 +313,9 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* l
   }
 
   const Stopwatch watch;
+  output.variables_kept = inputs.variables_kept;
   CUBINET_TRY_ASSIGN(CompiledSource compiled,
-                     linker != nullptr ? run_link_job(api, *linker, request, inputs, parameters_header)
-                                       : compile_source(api, request, kernel_template,
-                                                        *inputs.closures.front(), parameters_header));
+                     compile_all(api, linker, request, inputs, parameters_header, output.variables_kept));
   output.seconds = watch.seconds();
 
   Bytes& image = compiled.code;

@@ -21,6 +21,8 @@ struct BuildInputs {
   std::vector<std::shared_ptr<const IncludeClosure>>
       closures;  // of the template, then of each source that is linked with it
   DeviceLibraries libraries;
+  // Why unused variables stay in the image (small_image.hpp); empty: they are removed if possible.
+  std::string variables_kept;
 };
 
 // The compiled code of one source, or of all linked sources.
@@ -43,7 +45,7 @@ CompilerInput describe_source(NvrtcVersion version, const CompileRequest& reques
 
 // Compiles one checked request and fills in the record except compiler and fingerprint. REQUIRES:
 // request.spec is resolved, `inputs` belong to its template, and `linker` is given if and only if
-// the request needs one.
+// the request needs one or unused variables are removed.
 Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* linker,
                                       const CompileRequest& request, const BuildInputs& inputs,
                                       const std::string& parameters_header);

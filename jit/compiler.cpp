@@ -7,6 +7,7 @@
 #include "link_job.hpp"
 #include "linker_inputs.hpp"
 #include "nvrtc_copies.hpp"
+#include "small_image.hpp"
 #include "source_closures.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
@@ -23,6 +24,8 @@ namespace {
 
 // Raised when fingerprints cover other fields, so old and new fingerprints differ.
 constexpr std::string_view kFingerprintVersion = "2";
+// Raised when other variables count as unused.
+constexpr std::string_view kSmallImageVersion = "1";
 
 ForkHazard nvrtc_library;
 
@@ -63,7 +66,7 @@ class NvrtcCompiler final : public Compiler {
 
   Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
                                        ImageKind kind) override {
-    CUBINET_TRY_ASSIGN(const Sha256Digest inputs, inputs_digest(request));
+    CUBINET_TRY_ASSIGN(const Sha256Digest inputs, inputs_digest(request, kind));
     const PreparedRequest::Circumstances now{target, kind, inputs, identity_};
     if (const auto kept = request.kept(now)) return *kept;
     CUBINET_TRY_ASSIGN(const BuildFingerprint made,
@@ -85,11 +88,13 @@ class NvrtcCompiler final : public Compiler {
     const PreparedRequest prepared(request.kernel_template, request.spec, request.options);
     CUBINET_TRY_ASSIGN(const BuildInputs read, read_inputs(prepared));
     CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
+    const std::string variables_kept = reason_to_keep(prepared, request.kind, read.closures).value_or("");
     const auto& more = request.kernel_template->linked_sources();
     std::vector<CompilerInput> described;
     for (std::size_t i = 0; i < read.closures.size(); ++i) {
       const KernelTemplate& source = i == 0 ? *request.kernel_template : *more[i - 1];
       described.push_back(describe_source(loaded.api->version(), request, source, *read.closures[i], header));
+      described.back().variables_kept = variables_kept;
     }
     return described;
   }
@@ -109,20 +114,21 @@ class NvrtcCompiler final : public Compiler {
       CUBINET_TRY_ASSIGN(linker, linker_.load());
     }
     const PreparedRequest prepared(request.kernel_template, request.spec, request.options);
-    CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(prepared));
+    CUBINET_TRY_ASSIGN(BuildInputs inputs, read_inputs(prepared));
     CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
+    load_small_linker(prepared, request.kind, inputs, linker);
     // Hashing the inputs has made libcrypto register its exit handler.
     std::call_once(hashed_, close_gate_at_exit);
     const NvrtcCopies::Lease nvrtc(*loaded.copies);
     auto compiled = run_compile_job(nvrtc.api(), linker.get(), request, inputs, header);
     CUBINET_TRY_ASSIGN(CompileOutput output, std::move(compiled));
     output.record.compiler = identity_;
-    if (links) {
+    if (links || output.variables_kept.empty()) {
       CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_.linker());
       output.record.compiler += "; " + used.identity;
     }
     CUBINET_TRY_ASSIGN(const Sha256Digest digest,
-                       digest_of(prepared, inputs.closures, inputs.libraries.digest));
+                       digest_of(prepared, request.kind, inputs.closures, inputs.libraries.digest));
     CUBINET_TRY_ASSIGN(output.record.fingerprint, fingerprint_of(prepared, code_flags(request), digest));
     // The objects that the steps above use exist now.
     std::call_once(compiled_, close_gate_at_exit);
@@ -193,19 +199,52 @@ class NvrtcCompiler final : public Compiler {
   }
 
   // Returns the digest of the inputs that read_inputs() would read now, and of the linker.
-  Result<Sha256Digest> inputs_digest(const PreparedRequest& request) {
+  Result<Sha256Digest> inputs_digest(const PreparedRequest& request, ImageKind kind) {
     CUBINET_TRY_ASSIGN(const auto closures, closures_.get(request));
     Sha256Digest libraries;
     if (needs_link(request.spec().options)) {
       CUBINET_TRY_ASSIGN(libraries, linker_.libraries_digest(*request.kernel_template(), request.options()));
     }
-    return digest_of(request, closures, libraries);
+    return digest_of(request, kind, closures, libraries);
   }
 
-  Result<Sha256Digest> digest_of(const PreparedRequest& request, const SourceClosures::Closures& closures,
-                                 const Sha256Digest& libraries) {
-    if (!needs_link(request.spec().options)) return closures.front()->digest;
-    return linker_.linked_digest(*request.kernel_template(), closures, libraries);
+  Result<Sha256Digest> digest_of(const PreparedRequest& request, ImageKind kind,
+                                 const SourceClosures::Closures& closures, const Sha256Digest& libraries) {
+    Sha256Digest digest = closures.front()->digest;
+    if (needs_link(request.spec().options)) {
+      CUBINET_TRY_ASSIGN(digest, linker_.linked_digest(*request.kernel_template(), closures, libraries));
+    }
+    if (reason_to_keep(request, kind, closures)) return digest;
+    CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_.linker_of_same_release());
+    Sha256Hasher hasher;
+    hasher.field("inputs", as_text(digest.bytes));
+    hasher.field("small image", kSmallImageVersion);
+    hasher.field("linker", used.identity);
+    return hasher.finish();
+  }
+
+  // Returns why unused variables stay in the image, or nullopt if the linker removes them.
+  std::optional<std::string> reason_to_keep(const PreparedRequest& request, ImageKind kind,
+                                            const SourceClosures::Closures& closures) {
+    auto reason =
+        reason_to_keep_variables(*request.kernel_template(), request.spec().options, kind, closures);
+    if (reason) return reason;
+    const auto linker = linker_.linker_of_same_release();
+    if (!linker) return linker.error().message;
+    return std::nullopt;
+  }
+
+  // Loads the linker if it removes unused variables; otherwise notes the reason.
+  void load_small_linker(const PreparedRequest& request, ImageKind kind, BuildInputs& inputs,
+                         std::shared_ptr<const NvJitLinkApi>& linker) {
+    inputs.variables_kept = reason_to_keep(request, kind, inputs.closures).value_or("");
+    if (linker != nullptr || !inputs.variables_kept.empty()) return;
+    auto loaded = linker_.load();
+    if (loaded) {
+      linker = *std::move(loaded);
+    } else {
+      inputs.variables_kept = loaded.error().message;
+    }
   }
 
   static Result<void> check_supported(const Loaded& loaded, ImageTarget target) {

@@ -99,6 +99,7 @@ class ClosureBuilder {
       if (names_taken_.contains(name) || name.starts_with(kMissingPrefix)) return in_another_place(name);
     }
     closure_.digest = digest();
+    closure_.constants = count_constants();
     return std::move(closure_);
   }
 
@@ -120,6 +121,20 @@ class ClosureBuilder {
     std::string name;
     fs::path folder;
   };
+
+  std::size_t count_constants() const {
+    constexpr std::string_view kWord = "constexpr";
+    std::size_t count = 0;
+    const auto add = [&](const std::string& text) {
+      for (std::size_t at = text.find(kWord); at != std::string::npos;
+           at = text.find(kWord, at + kWord.size()))
+        ++count;
+    };
+    add(closure_.source);
+    for (const CompilerHeader& header : closure_.headers)
+      add(header.text);
+    return count;
+  }
 
   Sha256Digest digest() const {
     Sha256Hasher hasher;

@@ -44,6 +44,7 @@ struct IncludeClosure {
   std::vector<MissingHeader> missing;   // by number
   std::vector<FileStamp> stamps;        // of each file read, and of each missing file that was searched
   bool settled = true;                  // all stamps were when they were taken
+  std::size_t constants = 0;            // how often the texts have the word constexpr
   std::vector<std::string>
       unused_words{};             // the template's unused words that no text here uses, except a toolkit's
   std::string without_bundled{};  // the reason if the compiler's own headers are not searched

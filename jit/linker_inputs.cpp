@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linker_inputs.hpp"
 
-#include "exit_gate.hpp"
-
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
+#include "exit_gate.hpp"
 #include "linker_search.hpp"
 
 #include <cubinet/base/sha256_hasher.hpp>
@@ -36,6 +35,22 @@ Result<std::shared_ptr<const NvJitLinkApi>> LinkerInputs::load() {
   }
   loaded_ = std::move(api);
   return loaded_;
+}
+
+Result<LinkerCandidate> LinkerInputs::linker_of_same_release() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (of_same_release_) return *of_same_release_;
+  }
+  Result<LinkerCandidate> found = linker();
+  const auto needed = version_by_file_name(compiler_);
+  if (found && (!needed || linker_version(found->library) != needed)) {
+    found = Error{ErrorCode::unavailable,
+                  "'" + found->library + "', " + found->identity + ", is not of the release of this NVRTC"};
+  }
+  const std::lock_guard lock(mutex_);
+  if (!of_same_release_) of_same_release_ = std::move(found);
+  return *of_same_release_;
 }
 
 Result<DeviceLibraries> LinkerInputs::libraries(const KernelTemplate& kernel_template,

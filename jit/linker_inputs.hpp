@@ -21,6 +21,9 @@ class LinkerInputs {
   // again.
   Result<LinkerCandidate> linker();
   Result<std::shared_ptr<const NvJitLinkApi>> load();
+  // Returns the linker if it is of the compiler's release. The first answer is kept, because
+  // fingerprints depend on it.
+  Result<LinkerCandidate> linker_of_same_release();
 
   // Returns the libraries to link with.
   Result<DeviceLibraries> libraries(const KernelTemplate& kernel_template,
@@ -40,7 +43,8 @@ class LinkerInputs {
   const CompilerCandidate compiler_;
   const CompilerSearch search_;
   std::mutex mutex_;
-  std::optional<LinkerCandidate> linker_;  // guarded by mutex_, as the next
+  std::optional<LinkerCandidate> linker_;  // guarded by mutex_, as the next two
+  std::optional<Result<LinkerCandidate>> of_same_release_;
   std::shared_ptr<const NvJitLinkApi> loaded_;
   DeviceLibraryCache libraries_;
 };

@@ -63,6 +63,12 @@ void warn(const LogRecord& record) {
                     printable(in_nvcc_terms(record.message)) + "\n");
 }
 
+// Returns the build of the linker that removes unused variables, to be appended to NVRTC's.
+std::string linker_of(const Compiler& compiler, const CompilerSearch& search) {
+  const auto linker = find_linker(compiler.location(), search);
+  return linker ? "; " + linker->identity : "";
+}
+
 // Returns the notes of the home, which may be created for this.
 HomeNotes open_notes(const EnvironmentVariables& environment) {
   const auto options = options_from(environment, {});
@@ -139,8 +145,8 @@ class Driver {
   }
 
   // Prints the version in nvcc's form. Callers put it into the keys of their own caches, so it also
-  // states everything that determines the code: NVRTC's build and the preamble. Some callers search
-  // for three numbers behind the last V of the text.
+  // states everything that determines the image: the builds of NVRTC and of the linker, and the
+  // preamble. Some callers search for three numbers behind the last V of the text.
   int print_version() const {
     const auto options = options_from(environment_, {});
     if (!options) return fail(options.error());
@@ -151,9 +157,9 @@ class Driver {
     const std::string release = identity.substr(begin, identity.find(',') - begin);
     const std::string preamble = preamble_digest().substr(0, 16);
     return print_all("cubinet-nvcc: compiles with NVRTC in place of nvcc\ncubinet " CUBINET_VERSION "\n" +
-                     identity + "; preamble " + preamble + "\nCuda compilation tools, release " + release +
-                     ", V" + release + ".0\nBuild cuda_" + release + ".r" + release + "/cubinet." + preamble +
-                     "\n");
+                     identity + linker_of(**compiler, compiler_search(*options)) + "; preamble " + preamble +
+                     "\nCuda compilation tools, release " + release + ", V" + release + ".0\nBuild cuda_" +
+                     release + ".r" + release + "/cubinet." + preamble + "\n");
   }
 
   int print_passed() const {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "own_pages.hpp"
 
-#include "option_table.hpp"
-
 #include <cubinet/base/roff.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/sources/option_table.hpp>
 
 #include <algorithm>
 #include <utility>

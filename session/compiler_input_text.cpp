@@ -30,6 +30,8 @@ nlohmann::json describe(const CompilerInput& input, std::string_view compiler, s
           {"flags", input.flags},
           {"names", input.names},
           {"sources_sha256", input.sources.to_hex()},
+          {"variables_kept",
+           input.variables_kept.empty() ? nlohmann::json() : nlohmann::json(input.variables_kept)},
           {"source", input_file_document(input.source)},
           {"headers", std::move(headers)}};
 }
@@ -39,6 +41,9 @@ std::vector<std::string> to_lines(const CompilerInput& input, std::string_view c
   std::vector<std::string> lines = {fmt::format("for {}, {} is given", target, compiler),
                                     fmt::format("  flags: {}", fmt::join(input.flags, " "))};
   if (!input.names.empty()) lines.push_back(fmt::format("  names: {}", fmt::join(input.names, "; ")));
+  lines.push_back(input.variables_kept.empty()
+                      ? "  unused variables: removed if the machine code stays the same"
+                      : "  unused variables: kept, because " + input.variables_kept);
   lines.push_back(fmt::format("  texts, of SHA-256 {} together:", input.sources.to_hex()));
   lines.push_back("  " + input_file_line(input.source));
   for (const CompilerInput::File& header : input.headers)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "option_table.hpp"
-
 #include <cubinet/base/text.hpp>
 #include <cubinet/sources/compile_line.hpp>
+#include <cubinet/sources/option_table.hpp>
 #include <cubinet/spec/compiler_options.hpp>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_attributes.hpp"
+#include "instruction.hpp"
 
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/base/elf.hpp>
@@ -21,25 +22,12 @@ constexpr std::uint8_t kParameterBank = 0x0a;   // EIATTR_PARAM_CBANK: begins wi
 constexpr std::uint8_t kExternals = 0x0f;       // EIATTR_EXTERNS: symbol numbers
 constexpr unsigned kUserConstants = 3;          // the constant bank of __constant__ variables
 constexpr unsigned kAddresses = 4;              // the constant bank of the addresses of variables
-constexpr std::size_t kInstructionBytes = 16;
 
-std::uint64_t number_at(ByteView bytes, std::size_t offset) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < sizeof(number) && offset + i < bytes.size(); ++i)
-    number |= std::to_integer<std::uint64_t>(bytes[offset + i]) << (8 * i);
-  return number;
-}
-
-// Returns true if an instruction of compute capability 7.0 and later may have an operand in the
-// constant bank. Bits 9 to 11 hold the form of its operands: forms 3 and 5 have a constant operand,
-// with the bank in bits 54 to 58. Determined by compiling with ptxas 13.0 and 13.5 for sm_80,
-// sm_90a, sm_100f and sm_120f.
+// Returns true if an instruction may have an operand in the constant bank.
 bool may_read_bank(ByteView code, unsigned bank) {
-  if (code.size() % kInstructionBytes != 0) return true;
-  for (std::size_t at = 0; at < code.size(); at += kInstructionBytes) {
-    const std::uint64_t word = number_at(code, at);
-    const std::uint64_t form = (word >> 9U) & 7U;
-    if ((form == 3 || form == 5) && ((word >> 54U) & 31U) == bank) return true;
+  if (code.size() % Instruction::kBytes != 0) return true;
+  for (std::size_t at = 0; at < code.size(); at += Instruction::kBytes) {
+    if (Instruction(number_at(code, at)).may_read_bank(bank)) return true;
   }
   return false;
 }
@@ -53,11 +41,12 @@ void write_in_order(ByteWriter& writer, std::vector<Bytes> parts) {
 class CodeReader {
  public:
   CodeReader(const ElfImage& elf, std::vector<ElfSymbol> symbols, const CubinInspection& inspection,
-             std::size_t limit)
+             std::size_t limit, bool with_data)
       : elf_(elf),
         symbols_(std::move(symbols)),
         kernels_(inspection.kernels.begin(), inspection.kernels.end()),
         known_encoding_(inspection.capability.major >= 7),
+        with_data_(with_data),
         hashable_(limit) {
     for (const ElfSection& section : elf_.sections())
       sections_.emplace(section.name, &section);
@@ -94,6 +83,7 @@ class CodeReader {
   const std::vector<ElfSymbol> symbols_;
   const std::set<std::string, std::less<>> kernels_;
   const bool known_encoding_;
+  const bool with_data_;
   std::multimap<std::string_view, const ElfSection*> sections_;
   // Tag and value of each function's entries in .nv.info.
   std::map<std::string_view, std::vector<std::pair<std::uint8_t, std::uint32_t>>> resources_;
@@ -265,7 +255,7 @@ bool CodeReader::is_read(unsigned bank) const {
 Sha256Digest CodeReader::data() {
   ByteWriter writer;
   for (const unsigned bank : {kUserConstants, kAddresses}) {
-    if (!is_read(bank)) continue;
+    if (!with_data_ || !is_read(bank)) continue;
     const std::string section = ".nv.constant" + std::to_string(bank);
     writer.string(section);
     write_section(writer, section);
@@ -275,14 +265,22 @@ Sha256Digest CodeReader::data() {
   return sha256(writer.take());
 }
 
-}  // namespace
-
-Result<CubinCode> read_cubin_code(ByteView image) {
+Result<CubinCode> read_code(ByteView image, bool with_data) {
   CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
   CUBINET_TRY_ASSIGN(const ElfImage elf, ElfImage::parse(image));
   CUBINET_TRY_ASSIGN(std::vector<ElfSymbol> symbols, elf.symbols());
   // Sections of a cubin share bytes at most twice.
-  return CodeReader(elf, std::move(symbols), inspection, 4 * image.size()).read();
+  return CodeReader(elf, std::move(symbols), inspection, 4 * image.size(), with_data).read();
+}
+
+}  // namespace
+
+Result<CubinCode> read_cubin_code(ByteView image) {
+  return read_code(image, true);
+}
+
+Result<CubinCode> read_cubin_code_without_data(ByteView image) {
+  return read_code(image, false);
 }
 
 }  // namespace cubinet

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the corpus for sm_90a with bare NVRTC and with cubinet, and says where they differ (docs/corpus.md).
 
-usage: run.py FOLDER --cubinet TOOL [--toolkit /usr/local/cuda] [--only TEXT] [--jobs N]
+usage: run.py FOLDER --cubinet TOOL [--toolkit /usr/local/cuda] [--only TEXT] [--jobs N] [--before REPORT --result FILE]
+
+--result writes sizes, and times if there is one job, beside those of an earlier report.json, for bench/tables.py.
 """
 import argparse
 import collections
@@ -11,8 +13,12 @@ import ctypes
 import hashlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
+import time
+
+from machine_code import Cubin, same_code
 
 TARGET = "sm_90a"
 # The flags that are tried in this order until bare NVRTC compiles the source: those of the package
@@ -158,29 +164,34 @@ def run_item(path, arguments, folder):
     for word, values in (("--name", item["names"]), ("-I", item["include"]), ("--library", item.get("libraries", []))):
         command += [part for value in values for part in (word, value)]
     command += ["--flag=" + flag for flag in flags]
+    begin = time.monotonic()
     try:
         ours = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
                               env={"CUDA_HOME": str(arguments.toolkit), "PATH": "/usr/bin:/bin"})
         told, compiled = ours.stderr + ours.stdout, ours.returncode == 0
     except subprocess.TimeoutExpired:
         told, compiled = "timeout", False
+    row["seconds"] = round(time.monotonic() - begin, 3)
+    if compiled:
+        image = cubin.read_bytes()
+        row |= {"bytes": len(image), "variables": Cubin(image).variables}
     if "outcome" in row:
         return row | {"beyond": compiled, "cubinet_log": "" if compiled else told[:2000]}
     if not compiled:
         return row | {"outcome": "cubinet fails", "log": told[:4000]}
-    same = cubin.read_bytes() == bare_cubin.read_bytes()
-    return row | {"outcome": "both", "same_bytes": same}
+    bare_image = bare_cubin.read_bytes()
+    return row | {"outcome": "both", "bare_bytes": len(bare_image), "same_code": same_code(bare_image, image)}
 
 
 def table(rows):
-    lines = ["| | frame | bare NVRTC | of these cubinet | same bytes | cubinet alone |",
+    lines = ["| | items | bare NVRTC | of these cubinet | same code | cubinet alone |",
              "|---|---:|---:|---:|---:|---:|"]
     groups = {}
     for row in rows:
         groups.setdefault((row["project"], row["part"]), []).append(row)
     for (project, part), group in [*groups.items(), (("all", ""), rows)]:
         count = collections.Counter(row["outcome"] for row in group)
-        same = sum(row.get("same_bytes", False) for row in group)
+        same = sum(row.get("same_code", False) for row in group)
         beyond = sum(row.get("beyond", False) for row in group)
         lines.append(f"| {project} {part} | {len(group)} | {count['both'] + count['cubinet fails']} | {count['both']} | "
                      f"{same} | {beyond} |")
@@ -189,6 +200,28 @@ def table(rows):
     lines += ["", "| what neither compiles | items |", "|---|---:|"]
     lines += [f"| {reason} | {number} |" for reason, number in reasons.most_common()]
     return "\n".join(lines)
+
+
+def sizes(rows, before, timed):
+    """For each part of the corpus: the images that got smaller, and sizes and times of all."""
+    earlier = {row["name"]: row for row in before}
+    groups = {}
+    for row in rows:
+        if "bytes" in row and "bytes" in earlier.get(row["name"], {}):
+            groups.setdefault(f"{row['project']} {row['part']}", []).append((row, earlier[row["name"]]))
+    pairs = [pair for group in groups.values() for pair in group]
+    smaller = [pair for pair in pairs if pair[0]["bytes"] < pair[1]["bytes"]]
+    both = [row for row, _ in pairs if row["outcome"] == "both"]
+    result = {"compared": len(both), "same_code": sum(row["same_code"] for row in both), "rows": []}
+    for name, group in [*groups.items(), ("all", pairs), ("smaller ones", smaller)]:
+        result["rows"].append({"name": name, "items": len(group),
+                               "smaller": sum(row["bytes"] < old["bytes"] for row, old in group),
+                               "bytes_before": sum(old["bytes"] for _, old in group),
+                               "bytes": sum(row["bytes"] for row, _ in group)})
+        if timed:
+            result["rows"][-1] |= {"seconds_before": round(sum(old["seconds"] for _, old in group), 1),
+                                   "seconds": round(sum(row["seconds"] for row, _ in group), 1)}
+    return result
 
 
 def main():
@@ -202,21 +235,27 @@ def main():
     parser.add_argument("--toolkit", type=pathlib.Path, default=pathlib.Path("/usr/local/cuda"))
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--before", type=pathlib.Path)
+    parser.add_argument("--result", type=pathlib.Path)
     arguments = parser.parse_args()
     items = [path for path in sorted((arguments.folder / "items").glob("*.json")) if arguments.only in path.name]
     output = arguments.folder.resolve() / "output"
     output.mkdir(exist_ok=True)
+    shutil.rmtree(output / "home", ignore_errors=True)  # everything is compiled
     rows = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(lambda path: run_item(path, arguments, output), items):
             rows.append(row)
-            if row["outcome"] == "cubinet fails" or row.get("same_bytes") is False:
-                print(row["name"], row["outcome"], row.get("log", "other bytes").splitlines()[0], flush=True)
+            if row["outcome"] == "cubinet fails" or row.get("same_code") is False:
+                print(row["name"], row["outcome"], row.get("log", "other code").splitlines()[0], flush=True)
     if not arguments.only:
         (arguments.folder / "report.json").write_text(json.dumps(rows, indent=1))
     else:
         print(json.dumps(rows, indent=1))
     print(table(rows))
+    if arguments.result:
+        result = sizes(rows, json.loads(arguments.before.read_text()), arguments.jobs == 1)
+        arguments.result.write_text(json.dumps(result, indent=1) + "\n")
     sys.exit(any(row["outcome"] == "cubinet fails" for row in rows))
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/attention/reference.hpp>
 #include <cubinet/loader/stream.hpp>
+#include <cubinet/runtime.hpp>
 #include <cubinet/session/checked_merge.hpp>
 
 #include <fmt/format.h>

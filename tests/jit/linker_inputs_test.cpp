@@ -48,6 +48,27 @@ TEST_CASE("a library lies where the caller says, else beside the source, else wi
   }
 }
 
+TEST_CASE("a linker is of the release of the compiler or another, and the first answer stays") {
+  const test::TempDir folder;
+  fs::create_directories(folder / "lib64");
+  fs::copy_file(CUBINET_TEST_NVJITLINK, folder / "lib64/libnvJitLink.so.12");  // 12.10
+  const auto of_release = [&](const char* release) {
+    CompilerCandidate compiler = compiler_below(folder.path());
+    compiler.builtins = folder / ("lib64/libnvrtc-builtins.so." + std::string(release));
+    CompilerSearch search;
+    search.usual_toolkits.clear();
+    return LinkerInputs(compiler, search).linker_of_same_release();
+  };
+  CHECK(of_release("12.10"));
+  const auto newer = of_release("12.4");
+  REQUIRE_FALSE(newer);
+  CHECK(newer.error().message.find("not of the release") != std::string::npos);
+  LinkerInputs inputs(compiler_below(folder.path()), {});
+  CHECK_FALSE(inputs.linker_of_same_release());
+  fs::remove(folder / "lib64/libnvJitLink.so.12");
+  CHECK(inputs.linker_of_same_release().error().message == newer.error().message);
+}
+
 TEST_CASE("the digest of what is linked is of the linker, the texts and the libraries") {
   const test::TempDir folder;
   LinkerInputs inputs(compiler_below(folder.path()), {});

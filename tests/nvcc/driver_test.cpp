@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/many_constants.hpp"
 #include "support/skip.hpp"
 #include "tool.hpp"
 
@@ -164,6 +165,24 @@ TEST_CASE("cubinet nvcc as its own nvcc is an error and no loop") {
   CHECK(script.err.find("is cubinet-nvcc again") != std::string::npos);
 }
 
+TEST_CASE("A cubin without unused constants is printed about like any other") {
+  const NvccSandbox sandbox;
+  sandbox->write("kernel.cu", cubinet::test::many_constants() + "__constant__ int shown = 1;\n" + kKernel);
+  std::vector<std::string> line = kLine;
+  line.insert(line.end(), {"--resource-usage", "-w"});  // without 1200 warnings
+  const ToolResult first = sandbox.run(line);
+  CHECK(first.status == 0);
+  CHECK(first.err.find("registers") != std::string::npos);
+  const std::string cubin = sandbox->read("out.cubin");
+  CHECK(cubin.find("shown") != std::string::npos);
+  const ToolResult version = sandbox.run({"--version"});
+  if (version.out.find("nvJitLink") == std::string::npos) return cubinet::test::skip("there is no nvJitLink");
+  CHECK(cubin.find("constant_with_a_long_name") == std::string::npos);
+  const ToolResult again = sandbox.run(line, {{"CUBINET_COMPILE", "never"}});
+  CHECK(again.status == 0);
+  CHECK(again.err == first.err);
+}
+
 TEST_CASE("The version has the form of nvcc and states NVRTC and the preamble") {
   const NvccSandbox sandbox;
   const ToolResult version = sandbox.run({"--version"});
@@ -171,7 +190,9 @@ TEST_CASE("The version has the form of nvcc and states NVRTC and the preamble") 
   CHECK(std::regex_search(version.out,
                           std::regex(R"(Cuda compilation tools, release \d+\.\d+, V\d+\.\d+\.\d+\n)")));
   CHECK(std::regex_search(
-      version.out, std::regex(R"(NVRTC \d+\.\d+, build [0-9a-f]+\+[0-9a-f]+; preamble [0-9a-f]{16}\n)")));
+      version.out,
+      std::regex(
+          R"(NVRTC \d+\.\d+, build [0-9a-f]+\+[0-9a-f]+(; nvJitLink \d+\.\d+, build [0-9a-f]+)?; preamble [0-9a-f]{16}\n)")));
   CHECK(std::regex_search(version.out, std::regex(R"(Build cuda_\d+\.\d+\.r\d+\.\d+/\S+\n$)")));
   // Some callers take what is behind the last V.
   CHECK(std::isdigit(static_cast<unsigned char>(version.out.at(version.out.rfind('V') + 1))) != 0);

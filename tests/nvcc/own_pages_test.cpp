@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "own_pages.hpp"
 
-#include "option_table.hpp"
 #include "support/ok.hpp"
 #include "support/text.hpp"
+
+#include <cubinet/sources/option_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "option_table.hpp"
+#include <cubinet/sources/option_table.hpp>
 
 #include <doctest/doctest.h>
 

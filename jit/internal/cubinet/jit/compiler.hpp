@@ -67,6 +67,9 @@ struct CompileOutput {
   CubinRecord record;  // digest and size describe the image, also of PTX
   std::shared_ptr<const Bytes> image;
   double seconds = 0;  // from nvrtcCreateProgram to the image in memory
+  // Why unused variables stay in the image; empty: they were removed
+  // (docs/decisions/small_images.md).
+  std::string variables_kept;
 };
 
 // The input of NVRTC for one source of a request, for people.
@@ -81,6 +84,9 @@ struct CompilerInput {
   File source;
   std::vector<File> headers;
   Sha256Digest sources;  // of all these texts except the generated parameter header
+  // Why unused variables stay in the request's image; empty: the linker removes them if the machine
+  // code stays the same.
+  std::string variables_kept;
 };
 
 // NVRTC in this process. Thread-safe: requests compile concurrently. The first compilation loads

@@ -29,9 +29,13 @@ struct CubinCode {
   //   data        .nv.constant3 and the variables whose addresses .nv.constant4 holds, each only if
   //               an instruction reads that constant bank
   CodeParts module;
+
+  bool operator==(const CubinCode&) const = default;
 };
 
 // Reads the code of a cubin. Returns corruption for bytes that are not a cubin.
 Result<CubinCode> read_cubin_code(ByteView image);
+// Reads the same without `data`.
+Result<CubinCode> read_cubin_code_without_data(ByteView image);
 
 }  // namespace cubinet
