@@ -99,7 +99,7 @@ Result<void> check_shared_prefix(const SharedPrefixProblem& problem) {
   if (!own.append->attends) return no_kernels("the problem only appends", "append with an AttentionProblem");
   if (own.append->rope_dim == 0 || own.append->positions) return {};
   return no_kernels("a token's position includes the prefix, and the append would count from the own tokens",
-                    "set `Append::positions`");
+                    "set `AttentionProblem::Append::positions`");
 }
 
 std::uint64_t most_tokens(const SharedPrefixProblem& problem) {

@@ -20,6 +20,7 @@ constexpr Term kTerms[] = {
     {"AttentionMerge::Problem::heads", "--heads"},
     {"AttentionMerge::Problem::output_scale", "--output-scale"},
     {"AttentionProblem::Append::data_type", "--dtype-q"},
+    {"AttentionProblem::Append::positions", "positions"},  // no verb has an option for it
     {"AttentionProblem::Append::rope_dim", "--rope-dim"},
     {"AttentionProblem::batch", "--batch"},
     {"AttentionProblem::chunk", "chunk"},  // no verb has an option for it
@@ -95,6 +96,12 @@ constexpr Term kTerms[] = {
     {"SessionOptions::compile", "CUBINET_COMPILE"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
     {"SessionOptions::site_homes", "--site-home or CUBINET_SITE_HOMES"},
+    // No verb attends over shared prefixes.
+    {"SharedPrefixProblem::group_tokens", "group_tokens"},
+    {"SharedPrefixProblem::groups", "groups"},
+    {"SharedPrefixProblem::prefix_len", "prefix_len"},
+    {"SharedPrefixProblem::prefix_lengths", "prefix_lengths"},
+    {"SharedPrefixProblem::tokens", "tokens"},
     {"SourceProgram::globals", "--global"},
     {"SourceProgram::preludes", "--prelude"},
     {"Store::list()", "`cubinet registry list`"},

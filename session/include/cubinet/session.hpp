@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/shared_prefix.hpp>
 #include <cubinet/attention/workspace.hpp>
 #include <cubinet/runtime.hpp>
 #include <cubinet/session/session_options.hpp>
@@ -48,6 +49,11 @@ class Session {
   Result<BoundAttention> attention(const AttentionProblem& problem,
                                    const std::shared_ptr<const Device>& device,
                                    PlanOptions options = {}) const;
+  // Does the same for attention over shared prefixes: its two attentions are planned and bound as by
+  // attention(), and recorded as two problems. The kernel of the merge is recorded alone.
+  Result<SharedPrefixAttention> shared_prefix_attention(const SharedPrefixProblem& problem,
+                                                        const std::shared_ptr<const Device>& device,
+                                                        PlanOptions options = {}) const;
   // Returns the plan that attention() would bind on such a device, or every backend's reason for
   // declining. Compiles and loads nothing and needs no driver. Uses measurements if `device_name`
   // is DeviceProperties::name. Reads the stores' rows at the first call for a device, and again

@@ -35,10 +35,10 @@ struct SharedPrefixProblem {
   friend bool operator==(const SharedPrefixProblem&, const SharedPrefixProblem&) = default;
 };
 
-// Returns invalid_argument with the field, its value and the allowed values, or unsupported for what
-// has no meaning or no kernels with a shared prefix: KV that is not paged, windows and chunks that
-// hide a part of a prefix, sparse attention, RoPE without positions. Does not check what
-// check_problem(problem.own) checks.
+// Returns invalid_argument with the field, its value and the allowed values. Returns unsupported for
+// features that have no meaning or no kernels over a shared prefix: KV that is not paged, windows
+// and chunks that hide a part of a prefix, sparse attention, RoPE without positions. Does not make
+// the checks of check_problem(problem.own).
 Result<void> check_shared_prefix(const SharedPrefixProblem& problem);
 
 // The plans of a problem's two attentions, and the problem of their merge. A plain value.
@@ -79,8 +79,8 @@ class SharedPrefixAttention {
     // [groups, pages of prefix_len], int32, like AttentionTensors::page_table.
     DeviceTensor prefix_page_table;
     DeviceTensor prefix_lengths;  // [groups], int32; 0 is allowed
-    // [groups + 1], int32: the index in Q of the first query token of each group, then the number of
-    // query tokens. It must cover all of them.
+    // [groups + 1], int32: the index in Q of the first query token of each group, then the number
+    // of query tokens. The groups must cover all query tokens.
     DeviceTensor group_offsets;
   };
 
