@@ -33,13 +33,15 @@ Result<void> check_prefix_sizes(const SharedPrefixProblem& problem) {
   if (problem.prefix_len == 0 || problem.prefix_len > kUnlimited)
     return wrong_prefix("prefix_len", problem.prefix_len, from_1(kUnlimited));
   const std::uint64_t all = query_tokens(problem.own);
-  if (problem.tokens > all)
-    return wrong_prefix("tokens", problem.tokens, "at most batch times q_len, " + std::to_string(all));
-  if (problem.tokens != 0 && problem.tokens != all && !problem.own.ragged_q)
-    return wrong_prefix("tokens", problem.tokens, "0 or " + std::to_string(all) + " without `ragged_q`");
+  if (problem.query_tokens > all)
+    return wrong_prefix("query_tokens", problem.query_tokens,
+                        "at most batch times q_len, " + std::to_string(all));
+  if (problem.query_tokens != 0 && problem.query_tokens != all && !problem.own.ragged_q)
+    return wrong_prefix("query_tokens", problem.query_tokens,
+                        "0 or " + std::to_string(all) + " without `ragged_q`");
   const std::uint64_t tokens = most_tokens(problem);
   if (tokens > kUnlimited)
-    return wrong_prefix("tokens", problem.tokens,
+    return wrong_prefix("query_tokens", problem.query_tokens,
                         from_1(kUnlimited) + ", and batch times q_len is " + std::to_string(all));
   if (problem.group_tokens > tokens)
     return wrong_prefix("group_tokens", problem.group_tokens,
@@ -99,11 +101,11 @@ Result<void> check_shared_prefix(const SharedPrefixProblem& problem) {
   if (!own.append->attends) return no_kernels("the problem only appends", "append with an AttentionProblem");
   if (own.append->rope_dim == 0 || own.append->positions) return {};
   return no_kernels("a token's position includes the prefix, and the append would count from the own tokens",
-                    "set `AttentionProblem::Append::positions`");
+                    "set `Append::positions`");
 }
 
 std::uint64_t most_tokens(const SharedPrefixProblem& problem) {
-  return problem.tokens != 0 ? problem.tokens : query_tokens(problem.own);
+  return problem.query_tokens != 0 ? problem.query_tokens : query_tokens(problem.own);
 }
 
 SharedPrefixParts shared_prefix_parts(const SharedPrefixProblem& problem) {

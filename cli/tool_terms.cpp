@@ -14,13 +14,13 @@ struct Term {
 
 // scripts/check_layout.py requires a line for each API name that a message of the library contains.
 constexpr Term kTerms[] = {
+    {"Append::positions", "positions"},  // no verb has an option for it
     {"AttentionMerge::Problem::data_type", "--dtype"},
     {"AttentionMerge::Problem::data_type_o", "--dtype-o"},
     {"AttentionMerge::Problem::head_dim", "--head-dim"},
     {"AttentionMerge::Problem::heads", "--heads"},
     {"AttentionMerge::Problem::output_scale", "--output-scale"},
     {"AttentionProblem::Append::data_type", "--dtype-q"},
-    {"AttentionProblem::Append::positions", "positions"},  // no verb has an option for it
     {"AttentionProblem::Append::rope_dim", "--rope-dim"},
     {"AttentionProblem::batch", "--batch"},
     {"AttentionProblem::chunk", "chunk"},  // no verb has an option for it
@@ -101,7 +101,7 @@ constexpr Term kTerms[] = {
     {"SharedPrefixProblem::groups", "groups"},
     {"SharedPrefixProblem::prefix_len", "prefix_len"},
     {"SharedPrefixProblem::prefix_lengths", "prefix_lengths"},
-    {"SharedPrefixProblem::tokens", "tokens"},
+    {"SharedPrefixProblem::query_tokens", "query_tokens"},
     {"SourceProgram::globals", "--global"},
     {"SourceProgram::preludes", "--prelude"},
     {"Store::list()", "`cubinet registry list`"},

@@ -136,9 +136,9 @@ TEST_CASE("what has no meaning over a shared prefix is refused with the reason")
   refused(kWrong, "groups", [](P& p) { p.groups = 65'536; });
   refused(kWrong, "prefix_len", [](P& p) { p.prefix_len = 0; });
   refused(kWrong, "group_tokens", [](P& p) { p.group_tokens = 65; });
-  refused(kWrong, "tokens", [](P& p) { p.tokens = 65; });
-  refused(kWrong, "ragged_q", [](P& p) { p.tokens = 63; });
-  refused(kWrong, "tokens", [](P& p) {
+  refused(kWrong, "query_tokens", [](P& p) { p.query_tokens = 65; });
+  refused(kWrong, "ragged_q", [](P& p) { p.query_tokens = 63; });
+  refused(kWrong, "query_tokens", [](P& p) {
     p.own.batch = 65'535;
     p.own.q_len = 65'535;
     p.group_tokens = 1;
@@ -163,7 +163,7 @@ TEST_CASE("a window that hides nothing and a rotation by given positions are ser
   problem.own.append->positions = true;
   problem.own.ragged_q = true;
   problem.own.q_len = 4;
-  problem.tokens = 70;
+  problem.query_tokens = 70;
   const SharedPrefixPlan plan = ok(plan_shared_prefix(problem, hopper_planner()));
   CHECK(plan.own.problem.window == kUnlimited);
   CHECK(plan.prefix.problem.q_len == 70);

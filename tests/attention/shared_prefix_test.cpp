@@ -169,7 +169,7 @@ TEST_CASE("as many ragged tokens are merged as the tensors have, up to the bound
   SharedSetting setting;
   if (setting.stub.missing()) return;
   setting.problem.own.ragged_q = true;
-  setting.problem.tokens = 6;
+  setting.problem.query_tokens = 6;
   const SharedPrefixAttention attention = setting.bind();
   Tensors tensors = SharedSetting::tensors(attention);
   ok(attention.run(tensors, nullptr));

@@ -40,8 +40,7 @@ struct PrefixSession {
 
 TEST_CASE("a session records both attentions over a shared prefix, and the merge, for a bundle") {
   const PrefixSession setting;
-  const SharedPrefixAttention attention =
-      ok(setting.session->shared_prefix_attention(setting.problem, setting.device));
+  const SharedPrefixAttention attention = ok(setting.session->attention(setting.problem, setting.device));
   CHECK(attention.problem() == setting.problem);
   std::size_t kernels = 0;
   std::vector<AttentionProblem> problems;
@@ -63,15 +62,15 @@ TEST_CASE("a session records both attentions over a shared prefix, and the merge
 TEST_CASE("a frozen session serves a shared prefix from loaded kernels, and refuses another") {
   const PrefixSession setting;
   const Session& session = *setting.session;
-  ok(session.shared_prefix_attention(setting.problem, setting.device));
+  ok(session.attention(setting.problem, setting.device));
   const auto compiled = session.runtime().counters().compiled;
   REQUIRE(session.runtime().freeze());
-  ok(session.shared_prefix_attention(setting.problem, setting.device));
+  ok(session.attention(setting.problem, setting.device));
   CHECK(session.runtime().counters().compiled == compiled);
   SharedPrefixProblem other = setting.problem;
   other.own.head_dim_qk = other.own.head_dim_v = 256;
-  CHECK(session.shared_prefix_attention(other, setting.device).error().code == ErrorCode::not_found);
+  CHECK(session.attention(other, setting.device).error().code == ErrorCode::not_found);
   other = setting.problem;
   other.groups = 0;
-  CHECK(session.shared_prefix_attention(other, setting.device).error().code == ErrorCode::invalid_argument);
+  CHECK(session.attention(other, setting.device).error().code == ErrorCode::invalid_argument);
 }

@@ -27,7 +27,7 @@ struct SharedPrefixProblem {
   std::uint32_t prefix_len = 1;  // the most tokens of a prefix
   // The most query tokens of all sequences. 0: batch times q_len; fewer only with ragged_q. The
   // workspace grows with them.
-  std::uint32_t tokens = 0;
+  std::uint32_t query_tokens = 0;
   std::uint32_t group_tokens = 0;  // the most query tokens of a group; 0: those of all sequences
   // The length of each prefix, if it is known at planning time. Affects the division of work only.
   std::vector<std::int32_t> prefix_lengths = {};
@@ -35,10 +35,10 @@ struct SharedPrefixProblem {
   friend bool operator==(const SharedPrefixProblem&, const SharedPrefixProblem&) = default;
 };
 
-// Returns invalid_argument with the field, its value and the allowed values. Returns unsupported for
-// features that have no meaning or no kernels over a shared prefix: KV that is not paged, windows
-// and chunks that hide a part of a prefix, sparse attention, RoPE without positions. Does not make
-// the checks of check_problem(problem.own).
+// Returns invalid_argument with the field, its value and the allowed values. Returns unsupported
+// for features that have no meaning or no kernels over a shared prefix: KV that is not paged,
+// windows and chunks that hide a part of a prefix, sparse attention, RoPE without positions. Does
+// not make the checks of check_problem(problem.own).
 Result<void> check_shared_prefix(const SharedPrefixProblem& problem);
 
 // The plans of a problem's two attentions, and the problem of their merge. A plain value.
