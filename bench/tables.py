@@ -13,7 +13,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "first_kernel", "first_kernel_flashinfer",
+ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "shared_prefix", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "attention_speculative",
          "import"]
 RESULTS_PAGE = "bench/results/README.md"

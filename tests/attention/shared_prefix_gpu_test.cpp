@@ -172,6 +172,16 @@ AttentionProblem random_own(Dice& dice) {
   return own;
 }
 
+constexpr double kMostMultiplications = 3e8;  // of the reference, about a second
+
+double multiplications(const SharedCase& tried) {
+  const AttentionProblem& own = tried.problem.own;
+  double tokens = 0;
+  for (std::size_t g = 0; g < tried.prefix_lengths.size(); ++g)
+    tokens += double{1} * tried.group_sequences[g] * own.q_len * tried.prefix_lengths[g];
+  return tokens * own.heads_q * (own.head_dim_qk + own.head_dim_v);
+}
+
 SharedCase random_shared(std::uint64_t seed) {
   Dice dice(seed);
   SharedCase tried;
@@ -181,12 +191,10 @@ SharedCase random_shared(std::uint64_t seed) {
   own = random_own(dice);
   problem.groups = dice.size(1, 8);
   const std::int32_t tile = dice.pick({64, 128});
-  std::int32_t longest = 1;
   for (std::uint32_t g = 0; g < problem.groups; ++g) {
     tried.group_sequences.push_back(dice.size(1, 12));
     tried.prefix_lengths.push_back(
         dice.pick({0, 1, tile - 1, tile, tile + 1, static_cast<std::int32_t>(dice.size(1, 1000)), 4096}));
-    longest = std::max(longest, tried.prefix_lengths.back());
   }
   own.batch = std::accumulate(tried.group_sequences.begin(), tried.group_sequences.end(), 0U);
   own.kv_len = std::max(dice.size(1, 300), own.q_len);
@@ -195,6 +203,12 @@ SharedCase random_shared(std::uint64_t seed) {
     tried.own_lengths.push_back(empty ? 0 : static_cast<std::int32_t>(dice.size(own.q_len, own.kv_len)));
   }
   tried.own_lengths.front() = static_cast<std::int32_t>(own.kv_len);
+  while (multiplications(tried) > kMostMultiplications) {
+    const auto most = std::max_element(tried.prefix_lengths.begin(), tried.prefix_lengths.end());
+    *most = *most / 2 + 1;
+  }
+  const std::int32_t longest =
+      std::max(*std::max_element(tried.prefix_lengths.begin(), tried.prefix_lengths.end()), 1);
   problem.prefix_len = static_cast<std::uint32_t>(longest) + dice.pick({0U, 0U, 77U});
   if (dice.one_of(2)) {
     const std::uint32_t most = *std::max_element(tried.group_sequences.begin(), tried.group_sequences.end());
