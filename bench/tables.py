@@ -204,9 +204,21 @@ def selection_figures():
     return lines
 
 
+def shared_prefix_figures():
+    document = results("shared_prefix")
+    lines = paragraph(f"A decode step of 64 sequences over a shared prefix of 32,768 tokens and 1,024 own tokens each, on one"
+                      f" {document['machine']['gpu']} (goal {document['rows'][0]['ratios']['shared prefix : plain decode']['goal']}):")
+    lines += ["", "| heads | shared prefix, \u00b5s | plain decode over the same pages, \u00b5s | ratio |", "|---|---|---|---|"]
+    for row in document["rows"]:
+        ratio = row["ratios"]["shared prefix : plain decode"]
+        lines.append(f"| {row['name'].split(', ')[-1].removesuffix(' heads')} | {number(row['median']['shared prefix'])} |"
+                     f" {number(row['median']['plain decode'])} | {ratio['median']:.2f}, {'met' if ratio['met'] else '**missed**'} |")
+    return lines
+
+
 TABLES = {"busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures}
+           "selection": selection_figures, "shared_prefix": shared_prefix_figures}
 
 
 def with_figures(text):
