@@ -172,8 +172,10 @@ TEST_CASE("a window that hides nothing and a rotation by given positions are ser
 
 TEST_CASE("a part without kernels is named") {
   SharedPrefixProblem problem = system_prompt();
-  problem.own.data_type_k = problem.own.data_type_v = DataType::e4m3;
-  problem.own.batch = 1024;  // too many rows of a prefix for decode, whose kernels alone read e4m3
+  problem.own.heads_q = 128;
+  problem.own.heads_kv = 1;
+  problem.own.head_dim_qk = 576;
+  problem.own.head_dim_v = 512;  // 8192 rows of a prefix are prefill, which has no latent attention
   const auto plan = plan_shared_prefix(problem, hopper_planner());
   REQUIRE_FALSE(plan);
   CHECK(plan.error().code == ErrorCode::unsupported);
