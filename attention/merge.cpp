@@ -172,16 +172,20 @@ Result<void> AttentionMerge::Binding::check(const Tensors& tensors, std::uint32_
   return check_disjoint(merged_lse, merged, false);
 }
 
+KernelSpec AttentionMerge::specification(const Problem& problem) {
+  const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
+  KernelSpec spec{kMergeTemplate, {}};
+  spec.set("dtype", type(problem.data_type)).set("dtype_o", type(problem.data_type_o));
+  return spec;
+}
+
 Result<AttentionMerge> AttentionMerge::bind(Runtime& runtime, const Problem& problem, int device) {
   CUBINET_TRY(check_merge(problem));
   auto binding = std::make_shared<Binding>();
   binding->problem = problem;
   CUBINET_TRY_ASSIGN(binding->device, runtime.device(device));
-  const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
-  KernelSpec spec{kMergeTemplate, {}};
-  spec.set("dtype", type(problem.data_type)).set("dtype_o", type(problem.data_type_o));
   CUBINET_TRY_ASSIGN(binding->function,
-                     runtime.function(spec, device, kMergeTemplate,
+                     runtime.function(specification(problem), device, kMergeTemplate,
                                       problem.may_load ? LoadPolicy::may_load : LoadPolicy::loaded_only));
   AttentionMergeParameters& p = binding->prepared;
   CUBINET_TRY_ASSIGN(p.heads, kernel_templates::make_fast_divisor(problem.heads));

@@ -13,7 +13,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "invariance", "first_kernel", "first_kernel_flashinfer",
+ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "shared_prefix", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "invariance", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "prefill_table", "attention_errors", "attention_speculative",
          "import", "deep_gemm", "sources"]
 RESULTS_PAGE = "bench/results/README.md"
@@ -262,10 +262,22 @@ def corpus_figures():
     return lines
 
 
+def shared_prefix_figures():
+    document = results("shared_prefix")
+    lines = paragraph(f"A decode step of 64 sequences over a shared prefix of 32,768 tokens and 1,024 own tokens each, on one"
+                      f" {document['machine']['gpu']} (goal {document['rows'][0]['ratios']['shared prefix : plain decode']['goal']}):")
+    lines += ["", "| heads | shared prefix, \u00b5s | plain decode over the same pages, \u00b5s | ratio |", "|---|---|---|---|"]
+    for row in document["rows"]:
+        ratio = row["ratios"]["shared prefix : plain decode"]
+        lines.append(f"| {row['name'].split(', ')[-1].removesuffix(' heads')} | {number(row['median']['shared prefix'])} |"
+                     f" {number(row['median']['plain decode'])} | {ratio['median']:.2f}, {'met' if ratio['met'] else '**missed**'} |")
+    return lines
+
+
 TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "prefill_table": attention, "attention_errors": errors, "attention_speculative": speculative,
           "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "sources": sources_figures, "corpus": corpus_figures}
+           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "shared_prefix": shared_prefix_figures, "sources": sources_figures, "corpus": corpus_figures}
 
 
 def with_figures(text):

@@ -9,12 +9,41 @@
 namespace cubinet::c_api {
 namespace {
 
-Result<AttentionTensors> with_workspace(const cubinet_attention* attention,
-                                        const cubinet_attention_tensors* tensors,
-                                        const cubinet_workspace* workspace) {
-  CUBINET_TRY_ASSIGN(AttentionTensors all, tensors_of(tensors, attention->bound.plan().request.problem));
+Result<AttentionTensors> tensors_for(const BoundAttention& bound, const cubinet_attention_tensors* tensors,
+                                     const cubinet_workspace* workspace) {
+  CUBINET_TRY_ASSIGN(AttentionTensors all, tensors_of(tensors, bound.plan().request.problem));
   if (workspace != nullptr) workspace->workspace.attach(all);
   return all;
+}
+
+Result<SharedPrefixAttention::Tensors> tensors_for(const SharedPrefixAttention& bound,
+                                                   const cubinet_attention_tensors* tensors,
+                                                   const cubinet_workspace* workspace) {
+  CUBINET_TRY_ASSIGN(SharedPrefixAttention::Tensors all, shared_tensors_of(tensors, bound.problem()));
+  if (workspace != nullptr) workspace->workspace.attach(all.own);
+  return all;
+}
+
+cubinet_attention_info info_of(const AttentionPlan& plan, std::size_t steps,
+                               const WorkspaceSizes& workspace) {
+  cubinet_attention_info facts = CUBINET_ATTENTION_INFO_INIT;
+  facts.backend = to_c(plan.backend_name());
+  facts.kernel = to_c(plan.steps[plan.attention_step()].entry_point);
+  facts.steps = static_cast<std::uint32_t>(steps);
+  facts.scratch_bytes = workspace.scratch_bytes;
+  facts.counter_bytes = workspace.counter_bytes;
+  facts.workspace_alignment = kWorkspaceAlignment;
+  return facts;
+}
+
+cubinet_attention_info info_of(const BoundAttention& bound) {
+  const AttentionPlan& plan = bound.plan();
+  return info_of(plan, plan.steps.size(), plan.workspace);
+}
+
+cubinet_attention_info info_of(const SharedPrefixAttention& bound) {
+  const AttentionPlan& own = bound.own().plan();
+  return info_of(own, own.steps.size() + bound.prefix().plan().steps.size() + 1, bound.workspace());
 }
 
 }  // namespace
@@ -29,12 +58,18 @@ cubinet_status cubinet_attention_plan(cubinet_runtime* runtime, const cubinet_at
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(runtime, "runtime"));
     CUBINET_TRY(check_pointer(json, "json"));
-    CUBINET_TRY_ASSIGN(const AttentionProblem wanted, problem_of(problem));
+    CUBINET_TRY_ASSIGN(const auto wanted, any_problem_of(problem));
     CUBINET_TRY_ASSIGN(PlanOptions choices, plan_options_of(options));
     CUBINET_TRY_ASSIGN(const std::string name, text_of(device, "device"));
     CUBINET_TRY_ASSIGN(const DeviceFacts facts, DeviceFacts::named(name, sm_count));
+    if (const auto* shared = std::get_if<SharedPrefixProblem>(&wanted)) {
+      CUBINET_TRY_ASSIGN(const SharedPrefixPlan plan,
+                         runtime->session->plan(*shared, facts, std::move(choices)));
+      *json = make_text(json_text(describe(plan)));
+      return {};
+    }
     CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
-                       runtime->session->plan(wanted, facts, std::move(choices)));
+                       runtime->session->plan(std::get<AttentionProblem>(wanted), facts, std::move(choices)));
     if (!resolution.plan) return resolution.error();
     *json = make_text(json_text(describe(resolution)));
     return {};
@@ -47,10 +82,17 @@ cubinet_status cubinet_attention_bind(cubinet_runtime* runtime, const cubinet_at
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(runtime, "runtime"));
     CUBINET_TRY(check_pointer(attention, "attention"));
-    CUBINET_TRY_ASSIGN(const AttentionProblem wanted, problem_of(problem));
+    CUBINET_TRY_ASSIGN(const auto wanted, any_problem_of(problem));
     CUBINET_TRY_ASSIGN(PlanOptions choices, plan_options_of(options));
     CUBINET_TRY_ASSIGN(const auto opened, runtime->session->device(device));
-    CUBINET_TRY_ASSIGN(BoundAttention bound, runtime->session->attention(wanted, opened, std::move(choices)));
+    if (const auto* shared = std::get_if<SharedPrefixProblem>(&wanted)) {
+      CUBINET_TRY_ASSIGN(SharedPrefixAttention bound,
+                         runtime->session->attention(*shared, opened, std::move(choices)));
+      *attention = new cubinet_attention{std::move(bound)};
+      return {};
+    }
+    CUBINET_TRY_ASSIGN(BoundAttention bound, runtime->session->attention(std::get<AttentionProblem>(wanted),
+                                                                         opened, std::move(choices)));
     *attention = new cubinet_attention{std::move(bound)};
     return {};
   });
@@ -68,14 +110,7 @@ cubinet_status cubinet_attention_get_info(const cubinet_attention* attention, cu
                                           cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(attention, "attention"));
-    const AttentionPlan& plan = attention->bound.plan();
-    cubinet_attention_info facts = CUBINET_ATTENTION_INFO_INIT;
-    facts.backend = to_c(plan.backend_name());
-    facts.kernel = to_c(plan.steps[plan.attention_step()].entry_point);
-    facts.steps = static_cast<std::uint32_t>(plan.steps.size());
-    facts.scratch_bytes = plan.workspace.scratch_bytes;
-    facts.counter_bytes = plan.workspace.counter_bytes;
-    facts.workspace_alignment = kWorkspaceAlignment;
+    const auto facts = std::visit([](const auto& bound) { return info_of(bound); }, attention->bound);
     return write_structure(facts, info, "info");
   });
 }
@@ -85,7 +120,9 @@ cubinet_status cubinet_workspace_create(const cubinet_attention* attention, cubi
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(attention, "attention"));
     CUBINET_TRY(check_pointer(workspace, "workspace"));
-    CUBINET_TRY_ASSIGN(AttentionWorkspace memory, attention->bound.make_workspace());
+    CUBINET_TRY_ASSIGN(
+        AttentionWorkspace memory,
+        std::visit([](const auto& bound) { return bound.make_workspace(); }, attention->bound));
     *workspace = new cubinet_workspace{std::move(memory)};
     return {};
   });
@@ -101,8 +138,12 @@ cubinet_status cubinet_attention_run(const cubinet_attention* attention,
                                      cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(attention, "attention"));
-    CUBINET_TRY_ASSIGN(const AttentionTensors all, with_workspace(attention, tensors, workspace));
-    return attention->bound.run(all, static_cast<CUstream>(stream));
+    return std::visit(
+        [&](const auto& bound) -> Result<void> {
+          CUBINET_TRY_ASSIGN(const auto all, tensors_for(bound, tensors, workspace));
+          return bound.run(all, static_cast<CUstream>(stream));
+        },
+        attention->bound);
   });
 }
 
@@ -111,7 +152,11 @@ cubinet_status cubinet_attention_check(const cubinet_attention* attention,
                                        const cubinet_workspace* workspace, cubinet_error** error) {
   return run_call(error, [&]() -> Result<void> {
     CUBINET_TRY(check_pointer(attention, "attention"));
-    CUBINET_TRY_ASSIGN(const AttentionTensors all, with_workspace(attention, tensors, workspace));
-    return attention->bound.check(all);
+    return std::visit(
+        [&](const auto& bound) -> Result<void> {
+          CUBINET_TRY_ASSIGN(const auto all, tensors_for(bound, tensors, workspace));
+          return bound.check(all);
+        },
+        attention->bound);
   });
 }

@@ -124,6 +124,20 @@ Result<void> set_append(const cubinet_attention_problem& given, AttentionProblem
   return {};
 }
 
+// Returns invalid_argument for a setting of shared prefixes without groups, which would have no
+// effect.
+Result<void> check_no_prefix(const cubinet_attention_problem& given) {
+  const char* member = nullptr;
+  if (given.prefix_len != 0) member = "prefix_len";
+  if (given.query_tokens != 0) member = "query_tokens";
+  if (given.group_tokens != 0) member = "group_tokens";
+  if (given.prefix_lengths != nullptr) member = "prefix_lengths";
+  if (member == nullptr) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("`problem.{}` is set for shared prefixes, and no group has one", member),
+               "set `problem.prefix_groups`"};
+}
+
 // A tensor of a run, and the type that it must have.
 struct TypedTensor {
   const char* name;
@@ -211,6 +225,28 @@ Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem) {
   return converted;
 }
 
+Result<std::variant<AttentionProblem, SharedPrefixProblem>> any_problem_of(
+    const cubinet_attention_problem* problem) {
+  CUBINET_TRY_ASSIGN(AttentionProblem own, problem_of(problem));
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(problem, kDefaultProblem, "problem"));
+  if (given.prefix_groups == 0) {
+    CUBINET_TRY(check_no_prefix(given));
+    return std::variant<AttentionProblem, SharedPrefixProblem>(std::move(own));
+  }
+  SharedPrefixProblem converted;
+  converted.own = std::move(own);
+  converted.groups = given.prefix_groups;
+  converted.prefix_len = given.prefix_len;
+  converted.query_tokens = given.query_tokens;
+  converted.group_tokens = given.group_tokens;
+  CUBINET_TRY(check_shared_prefix(converted));  // before the lengths are read, because it limits the groups
+  if (given.prefix_lengths != nullptr) {
+    converted.prefix_lengths.assign(given.prefix_lengths, given.prefix_lengths + given.prefix_groups);
+    CUBINET_TRY(check_shared_prefix(converted));
+  }
+  return std::variant<AttentionProblem, SharedPrefixProblem>(std::move(converted));
+}
+
 Result<PlanOptions> plan_options_of(const cubinet_plan_options* options) {
   PlanOptions converted;
   if (options == nullptr) return converted;
@@ -283,6 +319,17 @@ Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors,
   converted.scratch = tensor_of(given.scratch);
   converted.counters = tensor_of(given.counters);
   return converted;
+}
+
+Result<SharedPrefixAttention::Tensors> shared_tensors_of(const cubinet_attention_tensors* tensors,
+                                                         const SharedPrefixProblem& problem) {
+  CUBINET_TRY_ASSIGN(AttentionTensors own, tensors_of(tensors, problem.own));
+  CUBINET_TRY_ASSIGN(const auto given, read_structure(tensors, kNoTensors, "tensors"));
+  CUBINET_TRY(check_types({{"prefix_page_table", &given.prefix_page_table, DataType::int32},
+                           {"prefix_lengths", &given.prefix_lengths, DataType::int32},
+                           {"group_offsets", &given.group_offsets, DataType::int32}}));
+  return SharedPrefixAttention::Tensors{own, tensor_of(given.prefix_page_table),
+                                        tensor_of(given.prefix_lengths), tensor_of(given.group_offsets)};
 }
 
 }  // namespace cubinet::c_api

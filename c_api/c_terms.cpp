@@ -28,6 +28,7 @@ constexpr Term kMembers[] = {
     {"Append::interleaved", "CUBINET_ATTENTION_ROPE_INTERLEAVED"},
     {"Append::positions", "CUBINET_ATTENTION_POSITIONS"},
     {"Append::lengths_exclude_new", "CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW"},
+    {"SharedPrefixProblem::groups", "problem.prefix_groups"},
     {"PlanOptions::may_compile", "CUBINET_PLAN_EXISTING_KERNELS"},
     {"PlanOptions::may_load", "CUBINET_PLAN_LOADED_KERNELS"},
     {"PlanOptions::starts_early", "CUBINET_PLAN_STARTS_EARLY"},
@@ -52,11 +53,22 @@ constexpr Term kMembers[] = {
 
 // Classes whose members have the same names in a structure, or are options of a configuration.
 constexpr Term kClasses[] = {
-    {"AttentionProblem", "problem."}, {"Append", "problem."},          {"Problem", "problem."},
-    {"PlanOptions", "options."},      {"PrebuildOptions", "options."}, {"BundleOptions", "options."},
-    {"LaunchConfig", "config."},      {"SourceProgram", "source."},    {"AttentionTensors", "tensors."},
-    {"SessionOptions", ""},           {"RuntimeOptions", ""},          {"HomeOptions", ""},
-    {"CompilerSearch", ""},           {"CompileOptions", ""},          {"DeviceFacts", ""},
+    {"AttentionProblem", "problem."},
+    {"Append", "problem."},
+    {"Problem", "problem."},
+    {"PlanOptions", "options."},
+    {"PrebuildOptions", "options."},
+    {"BundleOptions", "options."},
+    {"LaunchConfig", "config."},
+    {"SourceProgram", "source."},
+    {"AttentionTensors", "tensors."},
+    {"SharedPrefixProblem", "problem."},
+    {"SessionOptions", ""},
+    {"RuntimeOptions", ""},
+    {"HomeOptions", ""},
+    {"CompilerSearch", ""},
+    {"CompileOptions", ""},
+    {"DeviceFacts", ""},
 };
 
 bool is_name(char letter) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <variant>
 
 namespace cubinet::c_api {
 
@@ -68,7 +69,7 @@ struct cubinet_function {
 };
 
 struct cubinet_attention {
-  cubinet::BoundAttention bound;
+  std::variant<cubinet::BoundAttention, cubinet::SharedPrefixAttention> bound;
   cubinet::c_api::Counted references = {};
 };
 

@@ -20,13 +20,17 @@ Result<DeviceRequest> request_of(const cubinet_prebuild_options& given) {
   CUBINET_TRY_ASSIGN(request.device, DeviceFacts::named(device, given.sm_count));
   for (std::size_t i = 0; i < given.problem_count; ++i) {
     const std::string name = fmt::format("options.problems[{}]", i);
-    auto problem = problem_of(given.problems[i]);
+    auto problem = any_problem_of(given.problems[i]);
     if (!problem) {
       Error error = std::move(problem).error();
       error.message = fmt::format("`{}`: {}", name, error.message);
       return error;
     }
-    request.problems.push_back({name, *std::move(problem)});
+    if (auto* shared = std::get_if<SharedPrefixProblem>(&*problem)) {
+      request.problems.push_back({name, shared->own, *shared});
+    } else {
+      request.problems.push_back({name, std::get<AttentionProblem>(*std::move(problem))});
+    }
   }
   return request;
 }

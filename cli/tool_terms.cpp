@@ -14,6 +14,7 @@ struct Term {
 
 // scripts/check_layout.py requires a line for each API name that a message of the library contains.
 constexpr Term kTerms[] = {
+    {"Append::positions", "positions"},  // no verb has an option for it
     {"AttentionMerge::Problem::data_type", "--dtype"},
     {"AttentionMerge::Problem::data_type_o", "--dtype-o"},
     {"AttentionMerge::Problem::head_dim", "--head-dim"},
@@ -95,6 +96,12 @@ constexpr Term kTerms[] = {
     {"SessionOptions::compile", "CUBINET_COMPILE"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
     {"SessionOptions::site_homes", "--site-home or CUBINET_SITE_HOMES"},
+    // No verb attends over shared prefixes.
+    {"SharedPrefixProblem::group_tokens", "group_tokens"},
+    {"SharedPrefixProblem::groups", "groups"},
+    {"SharedPrefixProblem::prefix_len", "prefix_len"},
+    {"SharedPrefixProblem::prefix_lengths", "prefix_lengths"},
+    {"SharedPrefixProblem::query_tokens", "query_tokens"},
     {"SourceProgram::globals", "--global"},
     {"SourceProgram::preludes", "--prelude"},
     {"Store::list()", "`cubinet registry list`"},

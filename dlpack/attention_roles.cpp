@@ -157,6 +157,23 @@ void add_append(std::vector<TensorRole>& roles, const Shapes& shapes) {
   roles.push_back(role_of(CUBINET_OFFSET(v_scale), RoleKind::scalar, CUBINET_TYPE_FP32, kv_is_scaled, true));
 }
 
+void add_prefixes(std::vector<TensorRole>& roles, const cubinet_attention_problem& problem) {
+  const bool shared = problem.prefix_groups != 0;
+  const std::int64_t groups = problem.prefix_groups;
+  const std::int64_t page = problem.page_size == 0 ? 1 : problem.page_size;
+  TensorRole table =
+      role_of(CUBINET_OFFSET(prefix_page_table), RoleKind::table, CUBINET_TYPE_INT32, shared, true);
+  table.dimensions = {{"prefix_groups", groups}, {"pages", kAny, (problem.prefix_len + page - 1) / page}};
+  TensorRole lengths =
+      role_of(CUBINET_OFFSET(prefix_lengths), RoleKind::dense, CUBINET_TYPE_INT32, shared, true);
+  lengths.dimensions = {{"prefix_groups", groups}};
+  TensorRole offsets =
+      role_of(CUBINET_OFFSET(group_offsets), RoleKind::dense, CUBINET_TYPE_INT32, shared, true);
+  offsets.dimensions = {{"prefix_groups + 1", groups + 1}};
+  for (TensorRole* role : {&table, &lengths, &offsets})
+    roles.push_back(*role);
+}
+
 }  // namespace
 
 std::vector<TensorRole> attention_roles(const cubinet_attention_problem& problem) {
@@ -165,6 +182,7 @@ std::vector<TensorRole> attention_roles(const cubinet_attention_problem& problem
   add_attention(roles, shapes);
   add_cache(roles, shapes);
   add_append(roles, shapes);
+  add_prefixes(roles, problem);
   roles.push_back(role_of(CUBINET_OFFSET(scratch), RoleKind::bytes, 0, true, false));
   roles.push_back(role_of(CUBINET_OFFSET(counters), RoleKind::bytes, 0, true, false));
   return roles;

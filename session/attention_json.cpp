@@ -141,6 +141,13 @@ nlohmann::json describe(const AttentionPlan& plan) {
   return document;
 }
 
+nlohmann::json describe(const SharedPrefixPlan& plan) {
+  return {{"own", describe(plan.own.plan)},
+          {"prefix", describe(plan.prefix.plan)},
+          {"merge", AttentionMerge::specification(plan.merge).to_string()},
+          {"time", plan.time()}};
+}
+
 nlohmann::json describe_declines(const AttentionResolution& resolution) {
   auto declines = nlohmann::json::array();
   for (const BackendDecline& decline : resolution.declined)

@@ -28,11 +28,11 @@ Result<DeviceChoice> choose_for_device(const SessionOptions& session, const Devi
   CUBINET_TRY_ASSIGN(const auto runtime, make_runtime(session, {.stores = {store}}, std::move(templates)));
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, request.device));
   CubinRecords wanted;
-  for (const auto& [text, problem] : request.problems) {
+  for (const DeviceRequest::Problem& problem : request.problems) {
     const auto specs = kernels_of(problem, planner, false);
     if (!specs) {
       if (specs.error().code != ErrorCode::unsupported) return specs.error();
-      choice.unserved.push_back({text, specs.error().message});
+      choice.unserved.push_back({problem.text, specs.error().message});
       continue;
     }
     for (const KernelSpec& spec : *specs) {

@@ -5,6 +5,14 @@
 #include <set>
 
 namespace cubinet {
+namespace {
+
+void add_kernels(const AttentionPlan& plan, std::vector<KernelSpec>& specs) {
+  for (const PlanStep& step : plan.steps)
+    if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) specs.push_back(*spec);
+}
+
+}  // namespace
 
 Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const AttentionPlanner& planner,
                                            bool may_compile) {
@@ -14,8 +22,19 @@ Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, cons
     planned = planner.plan(problem, {.launches = false, .may_compile = may_compile});
   CUBINET_TRY_ASSIGN(const AttentionPlan plan, std::move(planned));
   std::vector<KernelSpec> specs;
-  for (const PlanStep& step : plan.steps)
-    if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) specs.push_back(*spec);
+  add_kernels(plan, specs);
+  return specs;
+}
+
+Result<std::vector<KernelSpec>> kernels_of(const DeviceRequest::Problem& problem,
+                                           const AttentionPlanner& planner, bool may_compile) {
+  if (!problem.shared_prefix) return kernels_of(problem.problem, planner, may_compile);
+  CUBINET_TRY_ASSIGN(const SharedPrefixPlan plan,
+                     plan_shared_prefix(*problem.shared_prefix, planner, {.may_compile = may_compile}));
+  std::vector<KernelSpec> specs;
+  add_kernels(plan.own.plan, specs);
+  add_kernels(plan.prefix.plan, specs);
+  specs.push_back(AttentionMerge::specification(plan.merge));
   return specs;
 }
 
@@ -46,7 +65,8 @@ Result<NeededBuilds> builds_needed(Runtime& runtime, const DeviceRequest& reques
   if (request.problems.empty()) return needed;
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(runtime, request.device));
   BuildCollection builds(needed);
-  for (const auto& [text, problem] : request.problems) {
+  for (const DeviceRequest::Problem& problem : request.problems) {
+    const std::string& text = problem.text;
     const auto specs = kernels_of(problem, planner, true);
     if (!specs) {
       if (specs.error().code != ErrorCode::unsupported) return specs.error();

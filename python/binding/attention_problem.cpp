@@ -69,6 +69,25 @@ std::uint32_t flags_of(const nb::dict& fields, const Choice (&flags)[count]) {
   return all;
 }
 
+// Reads lengths that are known, `count` of them, into `lengths`. Returns null for None.
+const std::int32_t* read_lengths(const nb::dict& fields, const char* name, std::uint32_t count,
+                                 const char* counted, std::vector<std::int32_t>& lengths) {
+  if (fields[name].is_none()) return nullptr;
+  for (const nb::handle given : fields[name]) {
+    const std::int64_t length = argument_integer(quoted(name), given);
+    if (length < std::numeric_limits<std::int32_t>::min() ||
+        length > std::numeric_limits<std::int32_t>::max())
+      refuse(quoted(name) + " has " + std::to_string(length), "pass lengths of 32 bits");
+    lengths.push_back(static_cast<std::int32_t>(length));
+  }
+  if (lengths.size() != count) {
+    refuse(quoted(name) + " has " + std::to_string(lengths.size()) + " lengths, and " + counted + " is " +
+               std::to_string(count),
+           "pass one length for each");
+  }
+  return lengths.data();
+}
+
 }  // namespace
 
 ProblemValues::ProblemValues(const nb::dict& problem, const nb::dict& options) {
@@ -87,7 +106,11 @@ void ProblemValues::read_problem(const nb::dict& fields) {
                                      {"head_dim_v", &p.head_dim_v},
                                      {"page_size", &p.page_size},
                                      {"window", &p.window},
-                                     {"rope_dim", &p.rope_dim}})
+                                     {"rope_dim", &p.rope_dim},
+                                     {"prefix_groups", &p.prefix_groups},
+                                     {"prefix_len", &p.prefix_len},
+                                     {"query_tokens", &p.query_tokens},
+                                     {"group_tokens", &p.group_tokens}})
     *member = count_of(name, fields[name]);
   for (const auto& [name, member] : {std::pair{"type_q", &p.type_q},
                                      {"type_kv", &p.type_kv},
@@ -106,20 +129,9 @@ void ProblemValues::read_problem(const nb::dict& fields) {
   p.kv_layout = choice_of("kv_layout", fields["kv_layout"], kLayouts);
   p.flags = flags_of(fields, kProblemFlags) |
             static_cast<std::uint32_t>(choice_of("numerics", fields["numerics"], kNumerics));
-  if (fields["kv_lengths"].is_none()) return;
-  for (const nb::handle given : fields["kv_lengths"]) {
-    const std::int64_t length = argument_integer("'kv_lengths'", given);
-    if (length < std::numeric_limits<std::int32_t>::min() ||
-        length > std::numeric_limits<std::int32_t>::max())
-      refuse("'kv_lengths' has " + std::to_string(length), "pass lengths of 32 bits");
-    kv_lengths_.push_back(static_cast<std::int32_t>(length));
-  }
-  if (kv_lengths_.size() != p.batch) {
-    refuse("'kv_lengths' has " + std::to_string(kv_lengths_.size()) + " lengths, and the batch is " +
-               std::to_string(p.batch),
-           "pass one length for each sequence");
-  }
-  p.kv_lengths = kv_lengths_.data();
+  p.kv_lengths = read_lengths(fields, "kv_lengths", p.batch, "the batch", kv_lengths_);
+  p.prefix_lengths =
+      read_lengths(fields, "prefix_lengths", p.prefix_groups, "the number of groups", prefix_lengths_);
 }
 
 void ProblemValues::read_options(const nb::dict& fields) {

@@ -29,6 +29,7 @@ class ProblemValues {
   cubinet_attention_problem problem_ = CUBINET_ATTENTION_PROBLEM_INIT;
   cubinet_plan_options options_ = CUBINET_PLAN_OPTIONS_INIT;
   std::vector<std::int32_t> kv_lengths_;
+  std::vector<std::int32_t> prefix_lengths_;
   std::string backend_;
   std::string rules_;
 };

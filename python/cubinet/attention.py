@@ -71,15 +71,28 @@ class AttentionProblem:
     q_scale: float = 1.0
     k_scale: float = 1.0
     v_scale: float = 1.0
+    prefix_groups: int = 0
+    """Groups of sequences that share a prefix (docs/attention.md, "Shared prefixes"); 0: none do. With
+    groups, `kv_len` and `kv_lengths` count the tokens that follow the prefix."""
+    prefix_len: int = 0
+    """The most tokens of a prefix."""
+    query_tokens: int = 0
+    """The most query tokens of all sequences, with groups; 0: batch times q_len."""
+    group_tokens: int = 0
+    """The most query tokens of a group; 0: `query_tokens`."""
+    prefix_lengths: tuple[int, ...] | None = None
+    """Lengths of the prefixes that are known when the problem is planned."""
 
     def __post_init__(self) -> None:
-        if self.kv_lengths is None:
-            return
-        try:
-            lengths = tuple(operator.index(length) for length in self.kv_lengths)
-        except TypeError as error:
-            raise TypeError(f"'kv_lengths' is no sequence of int: {error}") from None
-        object.__setattr__(self, "kv_lengths", lengths)
+        for name in ("kv_lengths", "prefix_lengths"):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            try:
+                lengths = tuple(operator.index(length) for length in given)
+            except TypeError as error:
+                raise TypeError(f"'{name}' is no sequence of int: {error}") from None
+            object.__setattr__(self, name, lengths)
 
 
 @dataclass(frozen=True)

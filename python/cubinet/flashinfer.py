@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functional decode call of FlashInfer for tensors of PyTorch, with its keywords.
+"""Calls of FlashInfer for tensors of PyTorch, with their keywords: decode, and attention over shared prefixes.
 
-    from cubinet.flashinfer import trtllm_batch_decode_with_kv_cache
+    from cubinet.flashinfer import MultiLevelCascadeAttentionWrapper, trtllm_batch_decode_with_kv_cache
 
 An argument that no kernel can honour raises Unsupported. Thread-safe. Runs in the current stream.
 """
@@ -14,11 +14,12 @@ from typing import Any
 import torch
 
 from cubinet.errors import InvalidArgument
-from cubinet.pytorch.arguments import check_rank, device_of, refuse_given, refuse_gradients
+from cubinet.pytorch.arguments import device_of, refuse_given, refuse_gradients
+from cubinet.pytorch.cascade import MultiLevelCascadeAttentionWrapper, parts_of
 from cubinet.pytorch.scratch import current_device
 from cubinet.pytorch.tokens import Options, Tensors, find_or_plan, run
 
-__all__ = ["trtllm_batch_decode_with_kv_cache"]
+__all__ = ["MultiLevelCascadeAttentionWrapper", "trtllm_batch_decode_with_kv_cache"]
 
 _names = {
     "q": "query",
@@ -103,7 +104,7 @@ def trtllm_batch_decode_with_kv_cache(
         uses_shared_paged_kv_idx=None if uses_shared_paged_kv_idx else False,
     )
     device = device_of("query", query)
-    k, v = _parts(kv_cache)
+    k, v = parts_of(kv_cache, "kv_cache")
     refuse_gradients(query=query, kv_cache=k)
     if device != current_device():
         with torch.cuda.device(device):
@@ -153,15 +154,3 @@ def trtllm_batch_decode_with_kv_cache(
         lse.mul_(1 / math.log(2))
     return (out, lse) if return_lse else out
 
-
-def _parts(kv_cache: torch.Tensor | tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    if isinstance(kv_cache, (tuple, list)):
-        if len(kv_cache) != 2:
-            raise InvalidArgument(f"'kv_cache' has {len(kv_cache)} parts", "pass K and V")
-        return kv_cache[0], kv_cache[1]
-    check_rank("kv_cache", kv_cache, "pages, 2, heads_kv or page_size, page_size or heads_kv, head_dim")
-    if kv_cache.shape[1] == 1:
-        return kv_cache.squeeze(1), kv_cache.squeeze(1)
-    if kv_cache.shape[1] != 2:
-        raise InvalidArgument(f"'kv_cache' has the shape {list(kv_cache.shape)}", "pass K and V in dimension 1")
-    return kv_cache.unbind(1)  # type: ignore[return-value]

@@ -8,6 +8,7 @@
 
 #include <cubinet/loader/memory.hpp>
 
+#include <algorithm>
 #include <vector>
 
 using namespace cubinet;
@@ -173,4 +174,94 @@ TEST_CASE("a wrong tensor is named before anything is launched") {
         CUBINET_INVALID_ARGUMENT);
   CHECK(cubinet_attention_run(nullptr, &bound.tensors, nullptr, nullptr, failure.out()) ==
         CUBINET_INVALID_ARGUMENT);
+}
+
+namespace {
+
+// Two sequences in two groups, over the pages of one pool.
+struct SharedBound : Bound {
+  SharedBound() {
+    cubinet_attention_problem problem = small();
+    problem.batch = 2;
+    problem.prefix_groups = 2;
+    problem.prefix_len = 100;
+    cubinet_attention* bound = nullptr;
+    Failure failure;
+    const auto status = cubinet_attention_bind(runtime.get(), &problem, nullptr, 0, &bound, failure.out());
+    REQUIRE_MESSAGE(status == CUBINET_OK, failure.message());
+    attention.reset(bound);
+    cubinet_workspace* memory = nullptr;
+    REQUIRE(cubinet_workspace_create(bound, &memory, nullptr) == CUBINET_OK);
+    workspace.reset(memory);
+    tensors.q = allocate(std::vector<std::uint16_t>(2 * 128));
+    tensors.o = allocate(std::vector<std::uint16_t>(2 * 128));
+    tensors.page_table = allocate(std::vector<std::int32_t>{0, 0});
+    tensors.kv_lengths = allocate(std::vector<std::int32_t>{64, 0});
+    tensors.prefix_page_table = allocate(std::vector<std::int32_t>{0, 0, 0, 0});
+    tensors.prefix_lengths = allocate(std::vector<std::int32_t>{100, 3});
+    tensors.group_offsets = allocate(std::vector<std::int32_t>{0, 1, 2});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("attention over shared prefixes is bound, described, checked and run by the same functions") {
+  SharedBound bound;
+  cubinet_attention_info info = CUBINET_ATTENTION_INFO_INIT;
+  REQUIRE(cubinet_attention_get_info(bound.attention.get(), &info, nullptr) == CUBINET_OK);
+  CHECK(text(info.kernel).substr(0, 9) == "attention");
+  CHECK(info.steps >= 3);
+  CHECK(info.scratch_bytes >= 2 * (128 * 2 + 2 * 4));
+  Failure failure;
+  CHECK_MESSAGE(cubinet_attention_check(bound.attention.get(), &bound.tensors, bound.workspace.get(),
+                                        failure.out()) == CUBINET_OK,
+                failure.message());
+  CHECK_MESSAGE(bound.run(failure) == CUBINET_OK, failure.message());
+  std::vector<std::uint16_t> output(2 * 128);
+  REQUIRE(bound.runtime->session->device(0));
+  REQUIRE(bound.buffers[7].copy_to(output));
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr)
+    CHECK(output == std::vector<std::uint16_t>(2 * 128, 0x3f80));
+  bound.tensors.prefix_lengths.bytes = 4;
+  CHECK(bound.run(failure) == CUBINET_INVALID_ARGUMENT);
+  CHECK_MESSAGE(failure.message().find("over the prefix") == 0, failure.message());
+}
+
+TEST_CASE("a run over shared prefixes allocates nothing") {
+  const Stub stub;
+  if (stub.missing()) return;
+  SharedBound bound;
+  Failure failure;
+  // The stub keeps a list of launches, which grows at some runs.
+  unsigned fewest = 1000;
+  for (int repeat = 0; repeat < 8; ++repeat) {
+    const unsigned before = allocations();
+    const cubinet_status status = bound.run(failure);
+    fewest = std::min(fewest, allocations() - before);
+    CHECK(status == CUBINET_OK);
+  }
+  CHECK(fewest == 0);
+}
+
+TEST_CASE("a plan over shared prefixes has the plans of both attentions and the kernel of the merge") {
+  const TempDir folder;
+  const CConfig config = test_config(folder, kScaleTemplate);
+  const CRuntime runtime = make_runtime(config);
+  cubinet_attention_problem problem = small();
+  problem.batch = 64;
+  problem.prefix_groups = 1;
+  problem.prefix_len = 32768;
+  cubinet_text* json = nullptr;
+  Failure failure;
+  REQUIRE_MESSAGE(cubinet_attention_plan(runtime.get(), &problem, nullptr, cubinet_str("9.0"), 0, &json,
+                                         failure.out()) == CUBINET_OK,
+                  failure.message());
+  const CText kept(json);
+  const std::string plan = text(cubinet_text_get(kept.get()));
+  for (const char* part : {"\"own\": {", "\"prefix\": {", "\"merge\": \"attention_merge("})
+    CHECK_MESSAGE(plan.find(part) != std::string::npos, plan);
+  problem.prefix_len = 0;
+  CHECK(cubinet_attention_plan(runtime.get(), &problem, nullptr, cubinet_str("9.0"), 0, &json,
+                               failure.out()) == CUBINET_INVALID_ARGUMENT);
+  CHECK_MESSAGE(failure.message().find("`problem.prefix_len` is 0") == 0, failure.message());
 }

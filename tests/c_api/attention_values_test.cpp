@@ -166,15 +166,36 @@ TEST_CASE("each tensor reaches its member") {
   const std::size_t count = (sizeof given - offsetof(cubinet_attention_tensors, q)) / sizeof(cubinet_tensor);
   for (std::size_t i = 0; i < count; ++i)
     first[i] = {i + 1, 2 * i, {static_cast<std::int64_t>(i), 0, 0}, 0, 0};
-  const auto tensors = tensors_of(&given, AttentionProblem());
+  const auto tensors = shared_tensors_of(&given, SharedPrefixProblem());
   REQUIRE(tensors);
-  const AttentionTensors& t = *tensors;
+  const AttentionTensors& t = tensors->own;
   std::size_t expected = 0;
-  for (const DeviceTensor* tensor :
-       {&t.q,       &t.k,       &t.v,       &t.o,         &t.page_table,    &t.kv_lengths,
-        &t.lse,     &t.sinks,   &t.mask,    &t.q_offsets, &t.softmax_scale, &t.output_scale,
-        &t.new_q,   &t.new_k,   &t.new_v,   &t.positions, &t.cos_sin,       &t.q_scale,
-        &t.k_scale, &t.v_scale, &t.scratch, &t.counters,  &t.kv_offsets}) {
+  for (const DeviceTensor* tensor : {&t.q,
+                                     &t.k,
+                                     &t.v,
+                                     &t.o,
+                                     &t.page_table,
+                                     &t.kv_lengths,
+                                     &t.lse,
+                                     &t.sinks,
+                                     &t.mask,
+                                     &t.q_offsets,
+                                     &t.softmax_scale,
+                                     &t.output_scale,
+                                     &t.new_q,
+                                     &t.new_k,
+                                     &t.new_v,
+                                     &t.positions,
+                                     &t.cos_sin,
+                                     &t.q_scale,
+                                     &t.k_scale,
+                                     &t.v_scale,
+                                     &t.scratch,
+                                     &t.counters,
+                                     &t.kv_offsets,
+                                     &tensors->prefix_page_table,
+                                     &tensors->prefix_lengths,
+                                     &tensors->group_offsets}) {
     CHECK(tensor->address == ++expected);
     CHECK(tensor->strides[0] == static_cast<std::int64_t>(expected - 1));
   }
@@ -197,4 +218,44 @@ TEST_CASE("a type that a tensor states has to be the one of the run") {
   cubinet_merge_tensors parts = CUBINET_MERGE_TENSORS_INIT;
   parts.second_lse.type = CUBINET_TYPE_BF16;
   CHECK(merge_tensors_of(&parts, {}).error().message.find("`second_lse.type`") == 0);
+}
+
+TEST_CASE("a problem with groups has shared prefixes, and their members are refused without groups") {
+  cubinet_attention_problem given = llama();
+  const auto plain = any_problem_of(&given);
+  REQUIRE(plain);
+  CHECK(std::get<AttentionProblem>(*plain) == *problem_of(&given));
+  const std::vector<std::int32_t> lengths = {700, 0};
+  given.prefix_groups = 2;
+  given.prefix_len = 700;
+  given.group_tokens = 3;
+  given.prefix_lengths = lengths.data();
+  const auto problem = any_problem_of(&given);
+  REQUIRE_MESSAGE(problem, problem.error().to_line());
+  const SharedPrefixProblem& shared = std::get<SharedPrefixProblem>(*problem);
+  CHECK(shared.own == *problem_of(&given));
+  CHECK(shared.groups == 2);
+  CHECK(shared.prefix_len == 700);
+  CHECK(shared.query_tokens == 0);
+  CHECK(shared.group_tokens == 3);
+  CHECK(shared.prefix_lengths == lengths);
+  given.prefix_len = 699;
+  CHECK(any_problem_of(&given).error().message.find("700") != std::string::npos);
+  given.prefix_groups = 0;
+  CHECK(any_problem_of(&given).error().message ==
+        "`problem.prefix_lengths` is set for shared prefixes, and no group has one");
+  given.prefix_lengths = nullptr;
+  CHECK(any_problem_of(&given).error().message.find("`problem.group_tokens`") == 0);
+  given.group_tokens = 0;
+  CHECK(any_problem_of(&given).error().message.find("`problem.prefix_len`") == 0);
+  given.prefix_len = 0;
+  given.query_tokens = 1;
+  CHECK(any_problem_of(&given).error().message.find("`problem.query_tokens`") == 0);
+}
+
+TEST_CASE("tensors of shared prefixes have the type int32") {
+  cubinet_attention_tensors given = CUBINET_ATTENTION_TENSORS_INIT;
+  CHECK(shared_tensors_of(&given, {}));
+  given.group_offsets.type = CUBINET_TYPE_UINT32;
+  CHECK(shared_tensors_of(&given, {}).error().message.find("`group_offsets.type` is uint32") == 0);
 }

@@ -160,7 +160,8 @@ TEST_CASE("log lines name the functions and options of the header") {
     log(config->options.log, LogLevel::warning,
         "beyond `RuntimeOptions::module_limit`; call `Runtime::trim()` before `Runtime::freeze()`");
   }
-  const std::string expected = "beyond `module_limit`; call `cubinet_runtime_trim` before `cubinet_runtime_freeze`";
+  const std::string expected =
+      "beyond `module_limit`; call `cubinet_runtime_trim` before `cubinet_runtime_freeze`";
   CHECK(lines == std::vector<std::string>{expected, expected});
 }
 

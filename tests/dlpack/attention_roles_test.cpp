@@ -86,3 +86,19 @@ TEST_CASE("KV without pages has no page table, and offsets if sequences follow e
   CHECK(shape_text(role(roles, "kv_offsets")) == "[batch + 1=4]");
   CHECK(role(attention_roles(small()), "page_table").is_used);
 }
+
+TEST_CASE("tensors of shared prefixes are required with groups alone") {
+  cubinet_attention_problem problem = small();
+  for (const char* name : {"prefix_page_table", "prefix_lengths", "group_offsets"})
+    CHECK_FALSE(role(attention_roles(problem), name).is_used);
+  problem.prefix_groups = 2;
+  problem.prefix_len = 65;
+  const auto roles = attention_roles(problem);
+  CHECK(shape_text(role(roles, "prefix_page_table")) == "[prefix_groups=2, pages>=2]");
+  CHECK(shape_text(role(roles, "prefix_lengths")) == "[prefix_groups=2]");
+  CHECK(shape_text(role(roles, "group_offsets")) == "[prefix_groups + 1=3]");
+  for (const char* name : {"prefix_page_table", "prefix_lengths", "group_offsets"}) {
+    CHECK(role(roles, name).is_used);
+    CHECK(role(roles, name).is_required);
+  }
+}

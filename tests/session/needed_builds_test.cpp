@@ -46,3 +46,23 @@ TEST_CASE("without a compiler and without builds every problem is unserved once"
   REQUIRE(needed.unserved.size() == 1);
   CHECK(needed.unserved.front().text == "the first");
 }
+
+TEST_CASE("a problem with shared prefixes needs the builds of both attentions and of the merge") {
+  const auto runtime = runtime_with(test::compiler_search());
+  SharedPrefixProblem shared;
+  shared.own = kDecode;
+  shared.prefix_len = 4096;
+  DeviceRequest request{ok(DeviceFacts::named("sm_90", 132))};
+  request.problems = {{"the own part", kDecode}};
+  const std::size_t own = ok(builds_needed(*runtime, request)).builds.size();
+  request.problems = {{"shared", kDecode, shared}};
+  const NeededBuilds needed = ok(builds_needed(*runtime, request));
+  CHECK(needed.unserved.empty());
+  CHECK(needed.builds.size() >= own + 2);
+  CHECK(needed.builds.back().spec.name == "attention_merge");
+  request.problems.front().shared_prefix->own.chunk = 64;
+  const NeededBuilds refused = ok(builds_needed(*runtime, request));
+  CHECK(refused.builds.empty());
+  REQUIRE(refused.unserved.size() == 1);
+  CHECK(refused.unserved.front().reason.find("chunks") != std::string::npos);
+}

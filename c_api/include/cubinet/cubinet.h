@@ -611,12 +611,20 @@ typedef struct cubinet_attention_problem {
   double v_scale;
   int32_t kv_layout; /* CUBINET_KV_PAGED, _CONTIGUOUS or _SEQUENCES; others than pages for prefill */
   int32_t reserved;  /* must be 0 */
+  /* Groups of sequences that share a prefix (docs/attention.md, "Shared prefixes"); 0: none do.
+   * With groups, kv_len and kv_lengths count the tokens that follow the prefix. */
+  uint32_t prefix_groups;
+  uint32_t prefix_len;   /* the most tokens of a prefix */
+  uint32_t query_tokens; /* the most query tokens of all sequences; 0: batch times q_len */
+  uint32_t group_tokens; /* the most query tokens of a group; 0: query_tokens */
+  /* The lengths of the prefixes, if they are known when the problem is planned; NULL: none. */
+  const int32_t* prefix_lengths;
 } cubinet_attention_problem;
 #define CUBINET_ATTENTION_PROBLEM_INIT                                                                \
   {                                                                                                   \
     sizeof(cubinet_attention_problem), 1, 1, 1, 1, 1, 128, 128, CUBINET_TYPE_BF16, CUBINET_TYPE_BF16, \
         CUBINET_TYPE_BF16, 64, CUBINET_KV_NHD, CUBINET_MASK_CAUSAL, 0, 0, 0.0, 0.0, 1.0, NULL,        \
-        CUBINET_TYPE_BF16, 0, 1.0, 1.0, 1.0, CUBINET_KV_PAGED, 0                                      \
+        CUBINET_TYPE_BF16, 0, 1.0, 1.0, 1.0, CUBINET_KV_PAGED, 0, 0, 0, 0, 0, NULL                    \
   }
 
 /* A tensor on the device. The innermost dimension is contiguous. `strides` count elements,
@@ -658,6 +666,10 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor scratch;    /* cubinet_attention_info::scratch_bytes; or pass a cubinet_workspace */
   cubinet_tensor counters;   /* counter_bytes, zeroed before the first run; each run leaves zeros */
   cubinet_tensor kv_offsets; /* [batch + 1], int32; with CUBINET_KV_SEQUENCES */
+  /* With prefix_groups: */
+  cubinet_tensor prefix_page_table; /* [prefix_groups, pages of prefix_len], int32 */
+  cubinet_tensor prefix_lengths;    /* [prefix_groups], int32 */
+  cubinet_tensor group_offsets;     /* [prefix_groups + 1], int32: the first query token of each group */
 } cubinet_attention_tensors;
 #define CUBINET_ATTENTION_TENSORS_INIT                                                                \
   {                                                                                                   \
@@ -666,7 +678,8 @@ typedef struct cubinet_attention_tensors {
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT            \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT                                 \
   }
 
 /* A plan whose kernels are loaded on one device. Immutable. A CUDA graph that captured a run keeps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/shared_prefix.hpp>
 #include <cubinet/attention/workspace.hpp>
 #include <cubinet/runtime.hpp>
 #include <cubinet/session/session_options.hpp>
@@ -48,12 +49,22 @@ class Session {
   Result<BoundAttention> attention(const AttentionProblem& problem,
                                    const std::shared_ptr<const Device>& device,
                                    PlanOptions options = {}) const;
+  // Does the same over shared prefixes. Its two attentions are bound, and recorded, as two
+  // problems. The kernel of the merge is recorded alone.
+  Result<SharedPrefixAttention> attention(const SharedPrefixProblem& problem,
+                                          const std::shared_ptr<const Device>& device,
+                                          PlanOptions options = {}) const;
   // Returns the plan that attention() would bind on such a device, or every backend's reason for
   // declining. Compiles and loads nothing and needs no driver. Uses measurements if `device_name`
   // is DeviceProperties::name. Reads the stores' rows at the first call for a device, and again
   // after the stores have changed in this process.
   Result<AttentionResolution> plan(const AttentionProblem& problem, const DeviceFacts& device,
                                    PlanOptions options = {}, std::string_view device_name = {}) const;
+
+  // Does the same over shared prefixes. Returns an error (unsupported), with every backend's
+  // reason, if they decline one of the two attentions.
+  Result<SharedPrefixPlan> plan(const SharedPrefixProblem& problem, const DeviceFacts& device,
+                                PlanOptions options = {}, std::string_view device_name = {}) const;
 
   // Begins to note each kernel at its first load and each problem that attention() binds, or
   // continues after stop_recording(). What is loaded already is not noted. A hit in the process

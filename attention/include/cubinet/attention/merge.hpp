@@ -4,6 +4,7 @@
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/spec/data_type.hpp>
+#include <cubinet/spec/kernel_spec.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -49,6 +50,9 @@ class AttentionMerge {
     // not written.
     Part merged;
   };
+
+  // Returns the kernel of a merge. REQUIRES: a problem that bind() accepts.
+  static KernelSpec specification(const Problem& problem);
 
   // Finds and loads the kernel and compiles it if necessary. Returns an error (invalid_argument)
   // that names the field of the problem and its allowed values, or an error of the Runtime.

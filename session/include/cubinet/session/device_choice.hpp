@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cubinet/attention/device_facts.hpp>
-#include <cubinet/attention/problem.hpp>
+#include <cubinet/attention/shared_prefix.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/session/session_options.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct DeviceRequest {
   struct Problem {
     std::string text;  // as the caller wrote it, for results and messages
     AttentionProblem problem;
+    // If set, `problem` is its own part.
+    std::optional<SharedPrefixProblem> shared_prefix = std::nullopt;
   };
   DeviceFacts device;                  // only the capability counts if there are no problems
   std::vector<Problem> problems = {};  // empty: everything that the device can use

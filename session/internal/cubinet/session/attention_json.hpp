@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/shared_prefix.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,8 @@ namespace cubinet {
 // Returns the JSON of attention problems and of a planner's decisions.
 nlohmann::json describe(const AttentionProblem& problem);
 nlohmann::json describe(const AttentionPlan& plan);
+// Returns {"own", "prefix": the plans, "merge": the kernel, "time": the estimate of both}.
+nlohmann::json describe(const SharedPrefixPlan& plan);
 nlohmann::json describe_declines(const AttentionResolution& resolution);  // [{"backend", "reason"}]
 // Returns the plan with its problem and device, the requested backend and the declines. REQUIRES: a
 // plan.

@@ -14,6 +14,9 @@ namespace cubinet {
 // Returns the kernels of the problem's plan, the selected one first.
 Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const AttentionPlanner& planner,
                                            bool may_compile);
+// Does the same, over shared prefixes if the problem has them.
+Result<std::vector<KernelSpec>> kernels_of(const DeviceRequest::Problem& problem,
+                                           const AttentionPlanner& planner, bool may_compile);
 
 struct NeededBuild {
   KernelSpec spec;  // complete
