@@ -7,6 +7,12 @@
   "base": "attention_prefill.base.json",
   "minimum_target": "sm_80",
   "parameters": [
+    {"name": "dtype", "values": ["bf16", "fp16", "e4m3"],
+     "summary": "element type of Q; e4m3 is multiplied as fp16"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default_expression": "dtype",
+     "summary": "element type of K and V: dtype, or e4m3, which is converted to dtype exactly"},
+    {"name": "dtype_o", "values": ["bf16", "fp16", "fp32", "e4m3"],
+     "summary": "element type of the output; e4m3 needs sm_89 or later"},
     {"name": "head_dim_qk", "values": [64, 72, 80, 96, 128, 192, 256, 512]},
     {"name": "head_dim_v", "values": [64, 72, 80, 96, 128, 256, 512]},
     {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
@@ -16,16 +22,26 @@
     {"name": "stages", "type": "int", "minimum": 1, "maximum": 4, "default": 2,
      "summary": "stages of the ring in shared memory; a stage holds K and V of one step"}
   ],
+  "constraints": [
+    {"require": "dtype_kv == dtype || dtype_kv == 'e4m3'",
+     "message": "dtype_kv must be dtype or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
+    {"require": "dtype_kv != 'e4m3' || head_dim_qk % 16 == 0 && head_dim_v % 16 == 0",
+     "message": "dtype_kv e4m3 needs head dims that are multiples of 16: rows are copied in parts of 16 bytes"}
+  ],
   "kernels": [
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
-     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, 256) + 31) / 32 * 64) + 16",
+     "dynamic_shared_bytes": "dtype_kv == 'e4m3' ? tile_size_q * ((head_dim_qk + 63) / 64 * 64) * bytes(dtype) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 * 64 + (min(head_dim_v, 256) + 63) / 64 * 64) + 16 : (tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, 256) + 31) / 32 * 64) + 16",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, CTAs that the device holds)",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "data_type_k": "dtype_kv",
+    "data_type_v": "dtype_kv"
+  }
 }
 */
 // Grid: any number of CTAs. A CTA computes one tile of Q after the other. A tile is tile_size_q
@@ -38,6 +54,9 @@
 // A CTA has tile_size_q / 16 warps, which share each step of K and V and process 16 rows each. All
 // threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
 // arithmetic does not depend on the tile that contains it.
+//
+// KV of e4m3 stays e4m3 in shared memory. Each warp converts it to the type of Q in registers, which
+// changes no value. Q of e4m3 is converted to fp16.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_prefill/output.cuh>
 #include <cubinet/attention_prefill/product.cuh>
@@ -93,7 +112,7 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   const PackedRows rows = tile.rows(p);
   const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, tile.sequence, rows);
-  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnsQk / 8>(p, rows, tile.sequence, tile.head_kv,
+  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ / 16>(p, rows, tile.sequence, tile.head_kv,
                                                                         q_shared);
   async_copy_commit();
   KvStream stream(p, tile, seen, q_shared + Shape::kQBytes);

@@ -71,6 +71,25 @@ TEST_CASE("Prefill attention agrees with float64 for every head dim, layout and 
   }
 }
 
+TEST_CASE("Prefill over KV of e4m3 agrees with float64 for every type of Q and of the output") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const DataType type_q : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
+    for (const DataType type_o : {DataType::bf16, DataType::fp16, DataType::fp32}) {
+      for (const std::uint32_t head_dim : {64U, 80U, 96U, 128U, 192U, 256U, 512U}) {
+        AttentionProblem problem = prompts(head_dim, 130);
+        problem.head_dim_v = head_dim == 192 ? 128 : head_dim;
+        problem.data_type_q = type_q;
+        problem.data_type_k = problem.data_type_v = DataType::e4m3;
+        problem.data_type_o = type_o;
+        problem.layout = head_dim == 96 ? QkvLayout::separate_qkv : QkvLayout::paged_kv;
+        problem.lse = true;
+        check_every_kernel(*gpu, problem);
+      }
+    }
+  }
+}
+
 TEST_CASE("Pages of any multiple of eight tokens are read, in both orders and by tables of their own") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

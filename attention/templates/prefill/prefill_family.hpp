@@ -53,6 +53,8 @@ struct PrefillFamily {
   // If true, the argument is AttentionPrefillMapParameters, whose maps prefill_maps() describes. If
   // false, it is AttentionPrefillParameters.
   bool has_maps = false;
+  // If true, the template has the parameter dtype_kv and converts KV of e4m3.
+  bool converts_kv = false;
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can

@@ -42,13 +42,25 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     const OutputRow row =
         output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
     const float factor = finish_row(p, row, state, half, is_there && tile.column_part == 0);
-    if constexpr (is_same<Output, fp32>) {
-      const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 8;
+    if constexpr (Shape::kConvertsKv) {
+      // Even columns of 16 are in one tile and odd columns in the next, so a lane has 4 adjacent ones.
+      const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 4 * int{sizeof(Output)};
+#pragma unroll
+      for (int column = 0; column < Shape::kColumnsV / 8; column += 2) {
+        const float* const even = state.output[column].r + 2 * half;
+        const float* const odd = state.output[column + 1].r + 2 * half;
+        const float values[4] = {even[0] * factor, odd[0] * factor, even[1] * factor, odd[1] * factor};
+        if (is_there) store_elements<Output>(target + column * 8 * int{sizeof(Output)}, values);
+      }
+    } else if constexpr (sizeof(Output) != 2) {
+      constexpr int kPairBytes = 2 * int{sizeof(Output)};
+      const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * kPairBytes;
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         if (is_there)
-          store_two_elements<Output>(target + column * 32, values[0] * factor, values[1] * factor);
+          store_two_elements<Output>(target + column * 4 * kPairBytes, values[0] * factor,
+                                     values[1] * factor);
       }
     } else {
 #pragma unroll
@@ -59,7 +71,7 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
       }
     }
   }
-  if constexpr (!is_same<Output, fp32>) {
+  if constexpr (!Shape::kConvertsKv && sizeof(Output) == 2) {
     constexpr int kChunks = Shape::kColumnsV / 8;
     constexpr int kRowThreads = power_of_two(2 * kChunks - 1);
     __syncwarp();
