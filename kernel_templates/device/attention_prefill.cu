@@ -55,8 +55,8 @@
 // threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
 // arithmetic does not depend on the tile that contains it.
 //
-// KV of e4m3 stays e4m3 in shared memory. Each warp converts it to the type of Q in registers, which
-// changes no value. Q of e4m3 is converted to fp16.
+// KV of e4m3 stays e4m3 in shared memory. Each warp converts it to the type of Q in registers,
+// which changes no value. Q of e4m3 is converted to fp16.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_prefill/output.cuh>
 #include <cubinet/attention_prefill/product.cuh>
@@ -112,8 +112,8 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   const PackedRows rows = tile.rows(p);
   const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, tile.sequence, rows);
-  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ / 16>(p, rows, tile.sequence, tile.head_kv,
-                                                                        q_shared);
+  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ / 16>(p, rows, tile.sequence,
+                                                                            tile.head_kv, q_shared);
   async_copy_commit();
   KvStream stream(p, tile, seen, q_shared + Shape::kQBytes);
   stream.fill();

@@ -60,7 +60,7 @@ TEST_CASE("KV of e4m3 is served beside Q of bf16, fp16 and e4m3, and Q of e4m3 h
   CHECK(gap_of(problem).find("e4m3") != std::string::npos);
 }
 
-TEST_CASE("An output of e4m3 needs a device with the conversion and leaves Hopper's kernel") {
+TEST_CASE("An output of e4m3 needs a device with the conversion and is not for warpgroups") {
   AttentionProblem problem = prefill::prompts(2, 1000, 500);
   problem.data_type_o = DataType::e4m3;
   CHECK(gap_of(problem).empty());

@@ -46,7 +46,8 @@ __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
 }
 #endif
 
-// Converts four elements to pairs of bf16 or fp16 without a scale. Every e4m3 value is exact in both types.
+// Converts four elements to pairs of bf16 or fp16 without a scale. Both types represent every e4m3
+// value exactly.
 template <typename T>
 struct ExactE4m3;
 

@@ -43,7 +43,7 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
         output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
     const float factor = finish_row(p, row, state, half, is_there && tile.column_part == 0);
     if constexpr (Shape::kConvertsKv) {
-      // Even columns of 16 are in one tile and odd columns in the next, so a lane has 4 adjacent ones.
+      // Even columns of 16 are in one tile and odd columns in the next: a lane has 4 adjacent ones.
       const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 4 * int{sizeof(Output)};
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; column += 2) {
