@@ -32,6 +32,7 @@ constexpr Term kTerms[] = {
     {"AttentionProblem::kv_lengths", "--kv-lengths"},
     {"AttentionProblem::kv_order", "--layout"},
     {"AttentionProblem::lse", "--lse"},
+    {"AttentionProblem::numerics", "--numerics"},
     {"AttentionProblem::output_scale", "--output-scale"},
     {"AttentionProblem::q_len", "--q-len"},
     {"AttentionProblem::soft_cap", "--soft-cap"},

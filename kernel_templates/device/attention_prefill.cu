@@ -7,6 +7,12 @@
   "base": "attention_prefill.base.json",
   "minimum_target": "sm_80",
   "parameters": [
+    {"name": "dtype", "values": ["bf16", "fp16", "e4m3"],
+     "summary": "element type of Q; e4m3 is multiplied as fp16"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default_expression": "dtype",
+     "summary": "element type of K and V: dtype, or e4m3, which is converted to dtype exactly"},
+    {"name": "dtype_o", "values": ["bf16", "fp16", "fp32", "e4m3"],
+     "summary": "element type of the output; e4m3 needs sm_89 or later"},
     {"name": "head_dim_qk", "values": [64, 72, 80, 96, 128, 192, 256, 512]},
     {"name": "head_dim_v", "values": [64, 72, 80, 96, 128, 256, 512]},
     {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
@@ -18,10 +24,18 @@
     {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
      "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
+  "constraints": [
+    {"require": "dtype_kv == dtype || dtype_kv == 'e4m3'",
+     "message": "dtype_kv must be dtype or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
+    {"require": "dtype_kv != 'e4m3' || head_dim_qk % 16 == 0 && head_dim_v % 16 == 0",
+     "message": "dtype_kv e4m3 needs head dims that are multiples of 16: rows are copied in parts of 16 bytes"},
+    {"require": "numerics == 'fast' || dtype_kv != 'e4m3'",
+     "message": "numerics invariant needs KV of 16 bits: no other kernel has it for e4m3"}
+  ],
   "kernels": [
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
-     "dynamic_shared_bytes": "(tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, numerics == 'invariant' ? 128 : 256) + 31) / 32 * 64) + 16",
+     "dynamic_shared_bytes": "dtype_kv == 'e4m3' ? tile_size_q * ((head_dim_qk + 63) / 64 * 64) * bytes(dtype) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 * 64 + (min(head_dim_v, numerics == 'invariant' ? 128 : 256) + 63) / 64 * 64) + 16 : (tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, numerics == 'invariant' ? 128 : 256) + 31) / 32 * 64) + 16",
      "parameter_bytes": 352,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -30,7 +44,9 @@
   ],
   "row": {
     "head_dim_per_cta_v": "min(head_dim_v, numerics == 'invariant' ? 128 : 256)",
-    "invariant": "numerics == 'invariant'"
+    "invariant": "numerics == 'invariant'",
+    "data_type_k": "dtype_kv",
+    "data_type_v": "dtype_kv"
   }
 }
 */
@@ -45,6 +61,9 @@
 // A CTA has tile_size_q / 16 warps, which share each step of K and V and process 16 rows each. All
 // threads copy a step with cp.async. A step is 64 tokens and starts at a multiple of 64, so a row's
 // arithmetic does not depend on the tile that contains it.
+//
+// KV of e4m3 stays e4m3 in shared memory. Each warp converts it to the type of Q in registers,
+// which changes no value. Q of e4m3 is converted to fp16.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_prefill/output.cuh>
 #include <cubinet/attention_prefill/product.cuh>
@@ -103,8 +122,8 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   const PackedRows rows = tile.rows(p);
   const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, tile.sequence, rows);
-  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnsQk / 8>(p, rows, tile.sequence, tile.head_kv,
-                                                                        q_shared);
+  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ / 16>(p, rows, tile.sequence,
+                                                                            tile.head_kv, q_shared);
   async_copy_commit();
   KvStream stream(p, tile, seen, q_shared + Shape::kQBytes);
   stream.fill();

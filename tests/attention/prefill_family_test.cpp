@@ -2,6 +2,7 @@
 #include "templates/prefill/prefill_family.hpp"
 
 #include "prefill_fixture.hpp"
+#include "templates/prefill/attention_prefill_wgmma_family.hpp"
 
 #include <utility>
 
@@ -38,6 +39,33 @@ TEST_CASE("what prefill would ignore is a gap that is named") {
   problem = served;
   problem.data_type_k = DataType::e4m3;
   CHECK(gap_of(problem).find("e4m3") != std::string::npos);
+}
+
+TEST_CASE("KV of e4m3 is served beside Q of bf16, fp16 and e4m3, and Q of e4m3 has KV of e4m3") {
+  AttentionProblem problem = prefill::prompts(2, 1000, 500);
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  for (const DataType type : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
+    problem.data_type_q = type;
+    CHECK(gap_of(problem).empty());
+    CHECK(kAttentionPrefillWgmma.gap(problem, prefill::kHopper.capability).find("16 bits") !=
+          std::string::npos);
+    const KernelSpec spec = prefill_specification(kAttentionPrefill, problem);
+    CHECK(spec.parameters.at("dtype") == ParameterValue(std::string(to_string(type))));
+    CHECK(spec.parameters.at("dtype_kv") == ParameterValue(std::string("e4m3")));
+  }
+  problem.head_dim_qk = problem.head_dim_v = 72;
+  CHECK(gap_of(problem).find("16 columns") != std::string::npos);
+  problem = prefill::prompts(2, 1000, 500);
+  problem.data_type_q = DataType::e4m3;
+  CHECK(gap_of(problem).find("e4m3") != std::string::npos);
+}
+
+TEST_CASE("An output of e4m3 needs a device with the conversion and is not for warpgroups") {
+  AttentionProblem problem = prefill::prompts(2, 1000, 500);
+  problem.data_type_o = DataType::e4m3;
+  CHECK(gap_of(problem).empty());
+  CHECK(prefill_gap(problem, prefill::kGeForce.capability).find("8.9") != std::string::npos);
+  CHECK(kAttentionPrefillWgmma.gap(problem, prefill::kHopper.capability).find("e4m3") != std::string::npos);
 }
 
 TEST_CASE("generation is left to decode where decode serves it") {

@@ -31,6 +31,21 @@ void pick_types(AttentionProblem& kind, Dice& dice) {
   kind.data_type_o = dice.pick({wide, wide, DataType::fp32, DataType::e4m3});
 }
 
+// Sets sinks and the output scale.
+void set_output(AttentionProblem& problem, Dice& dice) {
+  // A sink may reduce a row below the smallest numbers of the narrower types.
+  const bool wide_output = problem.data_type_o == DataType::bf16 || problem.data_type_o == DataType::fp32;
+  problem.sinks = wide_output && dice.one_of(3);
+  const bool narrow_output = problem.data_type_o == DataType::e4m3;
+  if (dice.one_of(3)) problem.output_scale = narrow_output ? 0.25 : 3.0;
+  // Rounding the weights to bf16 leaves an error of 2^-9 of the largest V. It must not exceed one
+  // step of an e4m3 output near 0, which is 2^-9 as well. Prefill also multiplies KV of e4m3 with
+  // weights of bf16 if Q is bf16.
+  const bool weighs_in_bf16 =
+      problem.data_type_k == DataType::bf16 || (problem.prefill && problem.data_type_q == DataType::bf16);
+  if (narrow_output && weighs_in_bf16) problem.output_scale = 0.125;
+}
+
 }  // namespace
 
 std::uint32_t Dice::size(std::uint32_t least, std::uint32_t most) {
@@ -88,13 +103,7 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   problem.kv_order = dice.pick({KvOrder::nhd, KvOrder::hnd});
   problem.lse = dice.one_of(2);
   problem.scales_on_device = dice.one_of(4);
-  // A sink may reduce a row below the smallest numbers of the narrower types.
-  const bool wide_output = kind.data_type_o == DataType::bf16 || kind.data_type_o == DataType::fp32;
-  problem.sinks = wide_output && dice.one_of(3);
-  if (dice.one_of(3)) problem.output_scale = kind.data_type_o == DataType::e4m3 ? 0.25 : 3.0;
-  // Rounding the weights to bf16 leaves an error of 2^-9 of the largest V. It must not exceed one
-  // step of an e4m3 output near 0, which is 2^-9 as well.
-  if (kind.data_type_o == DataType::e4m3 && kind.data_type_k == DataType::bf16) problem.output_scale = 0.125;
+  set_output(problem, dice);
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
   return problem;
 }
@@ -102,10 +111,11 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
 AttentionProblem random_prefill_kind(Dice& dice) {
   AttentionProblem kind;
   kind.prefill = true;
-  kind.data_type_q = kind.data_type_k = kind.data_type_v = dice.pick({DataType::bf16, DataType::fp16});
-  kind.data_type_o = dice.pick({kind.data_type_q, kind.data_type_q, DataType::fp32});
+  pick_types(kind, dice);
   kind.head_dim_qk = dice.pick({64U, 72U, 80U, 96U, 128U, 128U, 192U, 256U, 512U});
   kind.head_dim_v = kind.head_dim_qk == 192 ? 128 : kind.head_dim_qk;
+  // Rows of e4m3 are copied in parts of 16 columns.
+  if (kind.head_dim_qk == 72 && kind.data_type_k == DataType::e4m3) kind.head_dim_qk = kind.head_dim_v = 80;
   kind.layout = dice.pick(
       {QkvLayout::paged_kv, QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv});
   kind.separate_page_tables = kind.layout == QkvLayout::paged_kv && dice.one_of(4);
@@ -147,8 +157,7 @@ AttentionProblem random_prefill_sizes(const AttentionProblem& kind, Dice& dice) 
   problem.kv_order = dice.pick({KvOrder::nhd, KvOrder::hnd});
   problem.lse = dice.one_of(2);
   problem.scales_on_device = dice.one_of(4);
-  problem.sinks = kind.data_type_o != DataType::fp16 && dice.one_of(3);
-  if (dice.one_of(3)) problem.output_scale = 3.0;
+  set_output(problem, dice);
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
   return problem;
 }

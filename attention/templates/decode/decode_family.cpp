@@ -12,7 +12,6 @@ namespace {
 // The most packed rows of one KV head: 16 tiles of 64. With more rows, each tile's own pass over KV
 // makes it prefill.
 constexpr std::uint64_t kMaximumRows = 1024;
-constexpr ComputeCapability kFirstWithConversions{8, 9};  // conversions to 8-bit types
 
 }  // namespace
 

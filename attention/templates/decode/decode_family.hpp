@@ -97,6 +97,9 @@ KernelSpec combine_specification(const DecodeFamily& family, const AttentionProb
 inline constexpr std::uint32_t kProductBytes = 2;
 // Returns whether KV has 8-bit elements, which are multiplied as fp16.
 bool converts_kv(const AttentionProblem& problem);
+
+// The first devices that convert to 8-bit types.
+inline constexpr ComputeCapability kFirstWithConversions{8, 9};
 // Returns the packed rows of one KV head: its query heads times query tokens.
 std::uint64_t rows_of_kv_head(const AttentionProblem& problem);
 // Returns the rows of the smallest tile that holds all packed rows, or 64 if none does.

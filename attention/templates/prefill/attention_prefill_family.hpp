@@ -15,7 +15,8 @@ inline bool preferred(const AttentionProblem&, ComputeCapability) {
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
-  constexpr std::uint32_t kElementBytes = 2;
+  const auto bytes_q = static_cast<std::uint32_t>(bits_of(problem.data_type_q) / 8);
+  const auto bytes_kv = static_cast<std::uint32_t>(bits_of(problem.data_type_k) / 8);
   constexpr std::uint32_t kNextTileBytes = 16;
   // A warp has registers for these columns of the output. Invariant numerics have two outputs.
   const std::uint32_t most_columns = problem.is_invariant() ? 128 : 256;
@@ -24,10 +25,11 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   block.tile_heads = problem.group_size();
   block.column_parts = (problem.head_dim_v + most_columns - 1) / most_columns;
   // Rows are padded to multiples of 64 bytes.
-  const auto padded = [](std::uint32_t columns) { return (columns + 31) / 32 * 32; };
+  const std::uint32_t padding = 64 / bytes_kv;
+  const auto padded = [&](std::uint32_t columns) { return (columns + padding - 1) / padding * padding; };
   const std::uint32_t columns_v = problem.head_dim_v / block.column_parts;
   const std::uint32_t step = tile.stages * tile.kv * (padded(problem.head_dim_qk) + padded(columns_v));
-  block.shared_bytes = (tile.q * padded(problem.head_dim_qk) + step) * kElementBytes + kNextTileBytes;
+  block.shared_bytes = tile.q * padded(problem.head_dim_qk) * bytes_q + step * bytes_kv + kNextTileBytes;
   return block;
 }
 
@@ -47,6 +49,7 @@ inline const PrefillFamily kAttentionPrefill = {
     .tiles = attention_prefill::tiles,
     .block = attention_prefill::block,
     .has_numerics = true,
+    .converts_kv = true,
 };
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #pragma once
 // The template `attention_prefill_wgmma`: Hopper.
 #include "prefill_family.hpp"
+#include "templates/decode/decode_family.hpp"
 
 namespace cubinet {
 namespace attention_prefill_wgmma {
@@ -11,6 +12,8 @@ inline constexpr ComputeCapability kDevice{9, 0};
 inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kDevice)
     return "attention_prefill_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
+  if (converts_kv(problem)) return "attention_prefill_wgmma multiplies KV as it is, of 16 bits";
+  if (problem.data_type_o == DataType::e4m3) return "attention_prefill_wgmma has no output of e4m3";
   if (problem.head_dim_qk % 64 == 0) return "";
   return "attention_prefill_wgmma has head dims of whole blocks of 64 elements, and the problem has " +
          std::to_string(problem.head_dim_qk);

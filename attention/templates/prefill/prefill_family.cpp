@@ -25,10 +25,20 @@ std::string prefill_gap(const AttentionProblem& problem, ComputeCapability devic
   if (problem.skips_softmax) return "prefill attention skips no softmax";
   if (problem.sage_block != decltype(problem.sage_block){})
     return "prefill attention would ignore the Sage scales";
-  if (problem.data_type_k != problem.data_type_q || problem.data_type_v != problem.data_type_q) {
-    return "prefill attention has one type for Q, K and V, and Q is " +
+  const bool is_narrow = problem.data_type_k == DataType::e4m3;
+  if (problem.data_type_k != problem.data_type_v ||
+      (!is_narrow && problem.data_type_k != problem.data_type_q)) {
+    return "prefill attention has one type for K and V, that of Q or e4m3, and Q is " +
            std::string(to_string(problem.data_type_q)) + ", K " +
            std::string(to_string(problem.data_type_k)) + ", V " + std::string(to_string(problem.data_type_v));
+  }
+  if (problem.data_type_o == DataType::e4m3 && device < kFirstWithConversions) {
+    return "prefill attention writes e4m3 on devices from " + kFirstWithConversions.to_string() +
+           " on, and this one is of " + device.to_string();
+  }
+  if (is_narrow && (problem.head_dim_qk % 16 != 0 || problem.head_dim_v % 16 != 0)) {
+    return "prefill attention copies KV of e4m3 in parts of 16 columns, and the head dims are " +
+           std::to_string(problem.head_dim_qk) + " and " + std::to_string(problem.head_dim_v);
   }
   return invariant_gap(problem);
 }
@@ -54,6 +64,7 @@ KernelSpec prefill_specification(const PrefillFamily& family, const AttentionPro
       .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
       .set("separate_page_tables", ParameterValue(paged && problem.separate_page_tables));
   if (family.has_numerics) spec.set("numerics", ParameterValue(std::string(to_string(problem.numerics))));
+  if (family.converts_kv) spec.set("dtype_kv", type(problem.data_type_k));
   return spec;
 }
 

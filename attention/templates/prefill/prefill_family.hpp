@@ -60,6 +60,8 @@ struct PrefillFamily {
   // combines.
   bool has_splits = false;
   KvReader reader = KvReader::warps;  // of the cost model
+  // If true, the template has the parameter dtype_kv and converts KV of e4m3.
+  bool converts_kv = false;
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can

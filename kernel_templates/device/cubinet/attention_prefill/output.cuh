@@ -62,13 +62,25 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
         output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
     const auto finished = finished_row(p, row.head, state, half);
     if (is_there && tile.column_part == 0) store_lse(p, row, finished.lse);
-    if constexpr (is_same<Output, fp32>) {
-      const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 8;
+    if constexpr (Shape::kConvertsKv) {
+      // Even columns of 16 are in one tile and odd columns in the next: a lane has 4 adjacent ones.
+      const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * 4 * int{sizeof(Output)};
+#pragma unroll
+      for (int column = 0; column < Shape::kColumnsV / 8; column += 2) {
+        const float* const even = state.output[column].r + 2 * half;
+        const float* const odd = state.output[column + 1].r + 2 * half;
+        const float values[4] = {finished.normalised(even[0]), finished.normalised(odd[0]),
+                                 finished.normalised(even[1]), finished.normalised(odd[1])};
+        if (is_there) store_elements<Output>(target + column * 8 * int{sizeof(Output)}, values);
+      }
+    } else if constexpr (sizeof(Output) != 2) {
+      constexpr int kPairBytes = 2 * int{sizeof(Output)};
+      const GlobalAddress target = row.address<Output>(p) + first_byte + lane % 4 * kPairBytes;
 #pragma unroll
       for (int column = 0; column < Shape::kColumnsV / 8; ++column) {
         const float* const values = state.output[column].r + 2 * half;
         if (is_there)
-          store_two_elements<Output>(target + column * 32, finished.normalised(values[0]),
+          store_two_elements<Output>(target + column * 4 * kPairBytes, finished.normalised(values[0]),
                                      finished.normalised(values[1]));
       }
     } else {
@@ -80,7 +92,7 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
       }
     }
   }
-  if constexpr (!is_same<Output, fp32>) {
+  if constexpr (!Shape::kConvertsKv && sizeof(Output) == 2) {
     constexpr int kChunks = Shape::kColumnsV / 8;
     constexpr int kRowThreads = power_of_two(2 * kChunks - 1);
     __syncwarp();

@@ -14,8 +14,33 @@ namespace cubinet::attention_prefill {
 using Scores = FragmentD[Shape::kStep / 8];
 using RowState = RowStateOf<Shape>;
 using Weights = WeightsOf<Shape>;
+using Product = Shape::Product;
+
+// Loads Q in the order of columns in which ldmatrix loads K of 8 bits: the lane that multiplies the
+// columns 2i, 2i + 1, 2i + 8 and 2i + 9 of a product has the columns 4i to 4i + 3 of Q and K.
+__device__ inline FragmentA load_q_fragment_for_bytes(SharedAddress q_warp, int lane, int step) {
+  FragmentA a;
+  const int part = lane % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if constexpr (is_same<Shape::Q, e4m3>) {
+      const SharedAddress row = q_warp + swizzled<Shape::kRowBytesQ>(lane / 4 + 8 * half, 0);
+      const auto pairs = ExactE4m3<Shape::Product>::unpack4(
+          load_shared_4(advanced_in<Shape::kRowBytesQ>(row, step) + part * 4));
+      a.r[half] = pairs.low;
+      a.r[2 + half] = pairs.high;
+    } else {
+      const SharedAddress row = q_warp + swizzled<Shape::kRowBytesQ>(lane / 4 + 8 * half, part / 2);
+      const float2 pairs = load_shared_floats(advanced_in<Shape::kRowBytesQ>(row, 2 * step) + part % 2 * 8);
+      a.r[half] = __float_as_uint(pairs.x);
+      a.r[2 + half] = __float_as_uint(pairs.y);
+    }
+  }
+  return a;
+}
 
 __device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int step) {
+  if constexpr (Shape::kConvertsKv) return load_q_fragment_for_bytes(q_warp, lane, step);
   FragmentA a;
   load_matrix_x4(a.r, advanced_in<Shape::kRowBytesQ>(
                           q_warp + swizzled<Shape::kRowBytesQ>(lane & 15, lane >> 4), 2 * step));
@@ -49,32 +74,67 @@ __device__ inline void multiply_qk(Scores& scores, const QFragments& q_fragments
                                    SharedAddress k_step, int lane) {
   const SharedAddress k_lane =
       k_step + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
+  // One ldmatrix loads 32 bytes of each of 16 tokens: one step of 16-bit elements (16 columns), or
+  // two of 8-bit elements.
+  constexpr int kAtOnce = Shape::kConvertsKv ? 2 : 1;
   // Without Q in registers, the addresses of all steps would not fit either.
 #pragma unroll(Shape::kQInRegisters ? kStepsQk : 4)
-  for (int step = 0; step < kStepsQk; ++step) {
-    const FragmentA q = q_fragments.get(q_warp, lane, step);
+  for (int step = 0; step < kStepsQk; step += kAtOnce) {
+    FragmentA q[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (kStepsQk % kAtOnce == 0 || step + i < kStepsQk) q[i] = q_fragments.get(q_warp, lane, step + i);
+    }
 #pragma unroll
     for (int tile = 0; tile < Shape::kStep / 8; tile += 2) {
       unsigned k[4];
-      load_matrix_x4(k, advanced_in<Shape::kRowBytesK>(k_lane, 2 * step) + tile * 8 * Shape::kRowBytesK);
-      mma_16x8x16<dtype>(scores[tile], q, k[0], k[1]);
-      mma_16x8x16<dtype>(scores[tile + 1], q, k[2], k[3]);
+      load_matrix_x4(
+          k, advanced_in<Shape::kRowBytesK>(k_lane, 2 * step / kAtOnce) + tile * 8 * Shape::kRowBytesK);
+      if constexpr (Shape::kConvertsKv) {
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (kStepsQk % kAtOnce != 0 && step + i >= kStepsQk) continue;
+          const auto left = ExactE4m3<Product>::unpack4(k[i]);
+          const auto right = ExactE4m3<Product>::unpack4(k[2 + i]);
+          mma_16x8x16<Product>(scores[tile], q[i], left.low, left.high);
+          mma_16x8x16<Product>(scores[tile + 1], q[i], right.low, right.high);
+        }
+      } else {
+        mma_16x8x16<Product>(scores[tile], q[0], k[0], k[1]);
+        mma_16x8x16<Product>(scores[tile + 1], q[0], k[2], k[3]);
+      }
     }
   }
 }
 
-// Adds the product of the weights and a step of V to the output.
+// Adds the product of the weights and 16 tokens of V to the output. ldmatrix treats two adjacent
+// 8-bit elements as one and loads both columns of a token together. So with 8 bits the even columns
+// of 16 form the first tile of the output, and the odd columns the second.
 __device__ inline void multiply_pv(RowState& state, const Weights& weights, SharedAddress v_step, int lane) {
   const SharedAddress v_lane = v_step + swizzled<Shape::kRowBytesV>(lane & 15, lane >> 4);
+  constexpr int kAtOnce = Shape::kConvertsKv ? 4 : 2;  // tiles
 #pragma unroll
   for (int step = 0; step < Shape::kStep / 16; ++step) {
 #pragma unroll
-    for (int tile = 0; tile < Shape::kTilesV; tile += 2) {
+    for (int tile = 0; tile < Shape::kTilesV; tile += kAtOnce) {
       unsigned v[4];
-      load_matrix_x4_transposed(v,
-                                advanced_in<Shape::kRowBytesV>(v_lane, tile) + step * 16 * Shape::kRowBytesV);
-      mma_16x8x16<dtype>(state.output[tile], weights.steps[step], v[0], v[1]);
-      mma_16x8x16<dtype>(state.output[tile + 1], weights.steps[step], v[2], v[3]);
+      load_matrix_x4_transposed(
+          v, advanced_in<Shape::kRowBytesV>(v_lane, 2 * tile / kAtOnce) + step * 16 * Shape::kRowBytesV);
+      if constexpr (Shape::kConvertsKv) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          if (tile + 2 * i >= Shape::kTilesV) continue;
+          // Bytes 0 and 2 belong to one column.
+          const auto older = ExactE4m3<Product>::unpack4(__byte_perm(v[2 * i], 0, 0x3120));
+          const auto newer = ExactE4m3<Product>::unpack4(__byte_perm(v[2 * i + 1], 0, 0x3120));
+          FragmentD* const output = state.output + tile + 2 * i;
+          mma_16x8x16<Product>(output[0], weights.steps[step], older.low, newer.low);
+          mma_16x8x16<Product>(output[1], weights.steps[step], older.high, newer.high);
+        }
+      } else {
+        mma_16x8x16<Product>(state.output[tile], weights.steps[step], v[0], v[1]);
+        mma_16x8x16<Product>(state.output[tile + 1], weights.steps[step], v[2], v[3]);
+      }
     }
   }
 }

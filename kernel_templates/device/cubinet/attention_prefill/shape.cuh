@@ -13,15 +13,16 @@ using kernel_templates::AttentionPrefillParameters;
 
 struct Declared {
   using Q = dtype;
-  using Kv = dtype;
+  using Kv = dtype_kv;
   using Output = dtype_o;
   static constexpr bool kIsInvariant = numerics == numerics_values::invariant;
   // Rows in shared memory are padded with zeros to multiples of 64 bytes.
-  static constexpr int kHeadDimQk = round_up(head_dim_qk, 32);
+  static constexpr int kPadding = 64 / int{sizeof(Kv)};
+  static constexpr int kHeadDimQk = round_up(head_dim_qk, kPadding);
   static constexpr int kColumnParts = divide_up(head_dim_v, kIsInvariant ? 128 : 256);
   static constexpr int kColumnsQk = head_dim_qk;
   static constexpr int kColumnsV = head_dim_v / kColumnParts;  // of one part
-  static constexpr int kHeadDimV = round_up(kColumnsV, 32);
+  static constexpr int kHeadDimV = round_up(kColumnsV, kPadding);
   static constexpr int kTileQ = tile_size_q;
   static constexpr bool kPaged = kv_layout == kv_layout_values::paged;
   static constexpr bool kCausal = mask == mask_values::causal;
@@ -33,6 +34,11 @@ struct Declared {
 
 struct Shape : BasicShape<Declared> {
   static constexpr bool kInvariant = kIsInvariant;
+  using Product = typename ProductOf<Q>::Type;  // KV of e4m3 is converted to the type of Q
+  static constexpr int kRowBytesQ = kHeadDimQk * int{sizeof(Q)};
+  static constexpr int kColumnBytesQ = kColumnsQk * int{sizeof(Q)};  // without the padding
+  static constexpr int kQBytes = kTileQ * kRowBytesQ;
+  static constexpr float kOffsetSlack = 0.0f;
   static constexpr int kWarpRows = 16;
   static constexpr int kThreads = 32 * kTileQ / kWarpRows;
   static constexpr int kStep = tile_size_kv;  // KV tokens
