@@ -170,7 +170,7 @@ void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs,
   // The first plan reads the rows of the stores. If all threads began together, each would read
   // them.
   std::size_t planned = 0;
-  while (planned < needed.size() && !cancelled_ && !has_planned_) {
+  while (planned < needed.size() && !has_planned_ && !cancelled()) {
     has_planned_ = std::holds_alternative<WorkloadAttention>(entries_[begin + planned].work);
     find(planned++);
   }
