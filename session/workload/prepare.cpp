@@ -174,7 +174,8 @@ void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs,
     has_planned_ = std::holds_alternative<WorkloadAttention>(entries_[begin + planned].work);
     find(planned++);
   }
-  parallel_for(needed.size() - planned, jobs, [&](std::size_t i) { find(planned + i); }, hooks);
+  parallel_for(
+      needed.size() - planned, jobs, [&](std::size_t i) { find(planned + i); }, hooks);
   kernels_.clear();
   std::map<Bytes, std::size_t> known;  // by the encoding of the kernel's identity
   for (std::size_t i = 0; i < needed.size(); ++i) {

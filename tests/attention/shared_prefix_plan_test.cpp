@@ -85,13 +85,14 @@ TEST_CASE("the plan of a shared prefix takes a quarter of the estimate without o
   CHECK(plan.time() < 0.25 * ok(planner.plan(whole)).cost.time);
   CHECK(plan.prefix.plan.request.problem == plan.prefix.problem);
   CHECK(plan.own.plan.request.problem == plan.own.problem);
-  // It is too long to start beside the kernel before it.
-  CHECK_FALSE(plan.prefix.plan.steps.front().starts_early);
 }
 
-TEST_CASE("a short prefix starts early, and a group of more rows than decode takes is prefill") {
+TEST_CASE("only a short prefix starts early, and a group of more rows than decode takes is prefill") {
   const AttentionPlanner planner = hopper_planner();
   SharedPrefixProblem problem = system_prompt();
+  problem.prefix_len = 131'072;
+  const SharedPrefixPlan slow = ok(plan_shared_prefix(problem, planner));
+  CHECK_FALSE(slow.prefix.plan.steps.front().starts_early);
   problem.prefix_len = 256;
   const SharedPrefixPlan few = ok(plan_shared_prefix(problem, planner));
   CHECK(few.prefix.plan.steps.front().starts_early);

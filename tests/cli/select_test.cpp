@@ -256,7 +256,7 @@ TEST_CASE("without a table our templates serve what they can, and say what they 
   CHECK(document["key"].get<std::string>().size() == 16);
   CHECK(select(problem + " --sinks").json()["backend"] == "templates");
   CHECK(select(problem + " --q-len 4 --mask custom").json()["backend"] == "templates");
-  CHECK(select(problem + " --page-size 0").json()["function"] == "attention_prefill");
+  CHECK(select(problem + " --page-size 0").json()["function"] == "attention_prefill_wgmma");
   const ToolResult contiguous = select(problem + " --page-size 0 --mask custom");
   CHECK(contiguous.status == 1);
   CHECK(contiguous.json()["declines"].size() == 2);

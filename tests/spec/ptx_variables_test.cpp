@@ -27,9 +27,11 @@ Names needed(const std::string& declarations, const std::set<std::string, std::l
 }  // namespace
 
 TEST_CASE("variables that functions use are needed, and those that nothing uses are not") {
-  CHECK(needed(".global .align 4 .u32 used = 1;\n.global .align 4 .u32 unused;\n"
-               ".global .align 4 .b8 read[16] = {1, 0, 0, 0, 2};\n.weak .global .align 1 .u8 inline_one = 1;\n") ==
-        Names{"used", "read"});
+  CHECK(
+      needed(
+          ".global .align 4 .u32 used = 1;\n.global .align 4 .u32 unused;\n"
+          ".global .align 4 .b8 read[16] = {1, 0, 0, 0, 2};\n.weak .global .align 1 .u8 inline_one = 1;\n") ==
+      Names{"used", "read"});
 }
 
 TEST_CASE("variables that the host may look up are needed") {

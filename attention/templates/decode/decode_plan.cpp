@@ -70,9 +70,9 @@ Result<void> check_limits(const PlanRequest& request) {
                      std::to_string(kSplitTokensMultiple) + " up to " + std::to_string(kMaximumKvLength)};
   }
   if (tokens && problem.is_invariant()) {
-    return Error{ErrorCode::invalid_argument,
-                 "invariant numerics divides KV into segments of " + std::to_string(kInvariantSegment) +
-                     " tokens: it takes no tokens of a split"};
+    return Error{ErrorCode::invalid_argument, "invariant numerics divides KV into segments of " +
+                                                  std::to_string(kInvariantSegment) +
+                                                  " tokens: it takes no tokens of a split"};
   }
   if (splits && tokens) {
     return Error{ErrorCode::invalid_argument, "both the number of KV splits and their tokens are given",

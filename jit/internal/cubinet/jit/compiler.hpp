@@ -69,7 +69,7 @@ struct CompileOutput {
   double seconds = 0;  // from nvrtcCreateProgram to the image in memory
   // Why unused variables stay in the image; empty: they were removed
   // (docs/decisions/small_images.md).
-  std::string variables_kept;
+  std::string variables_kept = {};
 };
 
 // The input of NVRTC for one source of a request, for people.
