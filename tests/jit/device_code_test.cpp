@@ -343,38 +343,36 @@ TEST_CASE("no shape of prefill attention has registers to spill, on old and new 
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
-TEST_CASE("no shape of prefill attention over KV of e4m3 has registers to spill, for every type of Q") {
+TEST_CASE("no shape of prefill attention over KV of e4m3 has registers to spill, beside Q of 16 and 8 bits") {
   std::vector<CompileRequest> requests;
-  for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const int head_dim : {64, 80, 96, 128, 192, 256, 512}) {
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    for (const int head_dim : {64, 96, 128, 192, 256, 512}) {
       for (const int rows : {64, 128}) {
-        for (const char* type : {"bf16", "fp16", "e4m3"}) {
-          for (const bool all_options : {false, true}) {
-            CompileRequest& request =
-                requests.emplace_back(test::builtin_request("attention_prefill", target));
-            request.spec.set("head_dim_qk", head_dim)
-                .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-                .set("tile_size_q", rows)
-                .set("dtype", type)
-                .set("dtype_kv", "e4m3")
-                .set("dtype_o", !all_options                          ? "bf16"
-                                : std::string_view(target) == "sm_80" ? "fp32"
-                                                                      : "e4m3")
-                .set("kv_layout", all_options ? "paged" : "contiguous")
-                .set("mask", all_options ? "causal" : "dense")
-                .set("sliding_window", ParameterValue(all_options))
-                .set("soft_cap", ParameterValue(all_options))
-                .set("separate_page_tables", ParameterValue(all_options));
-            // Tall tiles of wide heads do not fit the shared memory of every target.
-            const auto resolved = request.kernel_template->resolve(request.spec);
-            REQUIRE(resolved);
-            if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
-          }
+        for (const bool narrow_q : {false, true}) {
+          const bool all_options = narrow_q == (rows == 64);
+          CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
+          request.spec.set("head_dim_qk", head_dim)
+              .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
+              .set("tile_size_q", rows)
+              .set("dtype", narrow_q ? "e4m3" : "bf16")
+              .set("dtype_kv", "e4m3")
+              .set("dtype_o", !all_options                          ? "bf16"
+                              : std::string_view(target) == "sm_80" ? "fp32"
+                                                                    : "e4m3")
+              .set("kv_layout", all_options ? "paged" : "contiguous")
+              .set("mask", all_options ? "causal" : "dense")
+              .set("sliding_window", ParameterValue(all_options))
+              .set("soft_cap", ParameterValue(all_options))
+              .set("separate_page_tables", ParameterValue(all_options));
+          // Tall tiles of wide heads do not fit the shared memory of every target.
+          const auto resolved = request.kernel_template->resolve(request.spec);
+          REQUIRE(resolved);
+          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
         }
       }
     }
   }
-  CHECK(requests.size() > 250);
+  CHECK(requests.size() > 40);
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
