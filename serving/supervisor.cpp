@@ -199,7 +199,8 @@ bool Supervisor::wait(Clock::time_point end) {
 
 void Supervisor::handle(const signalfd_siginfo& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
-  if (number == SIGCHLD) return;  // the caller reaps after every wait
+  reap();  // a command that has just ended gets no signal
+  if (number == SIGCHLD) return;
   if (command_ > 0 && !status_)
     forward(signal);
   else if (is_ending(number))

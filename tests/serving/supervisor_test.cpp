@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <string>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -237,9 +239,14 @@ TEST_CASE("a reader of the output of the command sees its end while the helper s
   CHECK(::read(ends[0], text.data(), text.size()) == 0);
   ::close(ends[0]);
   CHECK(::waitpid(supervisor, nullptr, WNOHANG) == 0);  // it waits for its helper
-  ::kill(supervisor, SIGTERM);
+  // The first signals may still be for the command: its output is closed before it has ended.
   int status = 0;
-  REQUIRE(::waitpid(supervisor, &status, 0) == supervisor);
+  pid_t ended = 0;
+  while ((ended = ::waitpid(supervisor, &status, WNOHANG)) == 0) {
+    ::kill(supervisor, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  REQUIRE(ended == supervisor);
   CHECK(WEXITSTATUS(status) == 0);
 }
 
