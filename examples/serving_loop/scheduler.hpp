@@ -26,7 +26,7 @@ struct Bounds {
 
 // The choices of a server that must not affect any request's tokens. At most those of the Bounds.
 struct Settings {
-  std::string_view name;
+  std::string_view name = {};
   std::uint32_t seed = 0;  // of the order and the times of arrival
   std::uint32_t batch = 1;
   std::uint32_t step_tokens = 512;  // prompts are computed in chunks that fit
@@ -36,7 +36,7 @@ struct Settings {
 };
 
 struct Request {
-  std::vector<Token> prompt;        // at least one token
+  std::vector<Token> prompt = {};   // at least one token
   std::uint32_t answer_tokens = 1;  // at least 1
 };
 
@@ -82,7 +82,7 @@ class Scheduler {
  private:
   struct Sequence {
     std::size_t request = 0;
-    std::vector<PageIndex> pages;
+    std::vector<PageIndex> pages = {};
     std::size_t computed = 0;   // tokens whose K and V are in the cache
     std::size_t published = 0;  // pages that are published
   };

@@ -8,8 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ constexpr Bounds kBounds{
 std::vector<Request> requests() {
   std::vector<Request> made;
   for (const std::size_t tokens : {40U, 70U, 1U, 90U, 17U}) {
-    Request request{.prompt = {}, .answer_tokens = 8};
+    Request request{.answer_tokens = 8};
     for (std::size_t i = 0; i < tokens; ++i)
       request.prompt.push_back(static_cast<Token>((i < 32 ? i * 5 : i * tokens) % kVocabulary));
     made.push_back(std::move(request));
@@ -34,8 +35,21 @@ std::vector<Request> requests() {
   return made;
 }
 
-// Serves the requests in two orders. Returns how the results differ. On a device the rows must have
-// the right values. The stub runs no kernels, so there rows stay zero.
+// Returns the largest error of the requests' last rows; NaN if one is NaN.
+double largest_error(const Served& served, const Weights& weights) {
+  double largest = 0;
+  for (const Transcript& transcript : served.transcripts) {
+    const std::size_t last = transcript.tokens.size() - 2;
+    const auto expected = attend(weights, std::span(transcript.tokens).first(last + 1));
+    const double error = relative_error(transcript.rows[last], expected);
+    if (error > largest || std::isnan(error)) largest = error;
+  }
+  return largest;
+}
+
+// Serves the requests in two orders, with the kernels for prompts and with both. Returns the
+// differences of the results. On a device the rows must have the right values. The stub runs no
+// kernels, so its rows stay zero.
 Differences serve_twice(const Arithmetic& arithmetic, double tolerance) {
   const TempDir folder;
   SessionOptions options;
@@ -55,22 +69,20 @@ Differences serve_twice(const Arithmetic& arithmetic, double tolerance) {
   const Served first = ok(serve(model, requests(), kBounds, {.batch = 1, .step_tokens = 64}, {}));
   CHECK(first.generation_steps == 0);
   std::vector<std::vector<Token>> guesses;
-  for (const Transcript& transcript : first.transcripts) {
+  for (const Transcript& transcript : first.transcripts)
     guesses.push_back(transcript.tokens);
-    const std::size_t last = transcript.tokens.size() - 2;
-    const auto expected = attend(weights, std::span(transcript.tokens).first(last + 1));
-    const double error = relative_error(transcript.rows[last], expected);
-    CHECK((stub != nullptr ? error == 1 : error <= tolerance));
-  }
   ok(model.clear_cache());
-  const Settings settings{.name = "",
-                          .seed = 9,
+  const Settings settings{.seed = 9,
                           .batch = 4,
                           .step_tokens = 50,
                           .drafts = 2,
                           .prefix_cache = true,
                           .generation_kernels = true};
   const Served second = ok(serve(model, requests(), kBounds, settings, guesses));
+  for (const Served* served : {&first, &second}) {
+    const double error = largest_error(*served, weights);
+    CHECK((stub != nullptr ? error == 1 : error <= tolerance));
+  }
   CHECK(second.generation_steps > 1);
   CHECK(second.generation_steps < second.steps);
   CHECK(second.cached_tokens >= 32);
@@ -89,5 +101,5 @@ TEST_CASE("with invariant numerics two graphs serve requests with equal results 
 
 TEST_CASE("fast numerics and a cache of e4m3 give the values of the model within their rounding") {
   serve_twice({.numerics = AttentionNumerics::fast, .cache = DataType::bf16}, 0.02);
-  serve_twice({.numerics = AttentionNumerics::fast, .cache = DataType::e4m3}, 0.15);
+  serve_twice({.numerics = AttentionNumerics::fast, .cache = DataType::e4m3}, 0.1);
 }

@@ -22,8 +22,7 @@ TEST_CASE("tokens and rows are equal for every order of arrival and all settings
   std::size_t accepted = 0;
   std::size_t rejected = 0;
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
-    const Settings settings{.name = "",
-                            .seed = seed,
+    const Settings settings{.seed = seed,
                             .batch = 1 + seed % 4,
                             .step_tokens = 1 + seed * 7 % 64,
                             .drafts = seed / 4 % 4,
@@ -73,8 +72,8 @@ TEST_CASE("rows after the first different token are not compared") {
 
 TEST_CASE("a request that exceeds the bounds is refused") {
   PagedModel model(kSmallBounds);
-  for (const Request& request : {Request{.prompt = {}}, Request{.prompt = {1}, .answer_tokens = 0},
-                                 Request{.prompt = std::vector<Token>(128)}}) {
+  for (const Request& request :
+       {Request{}, Request{.prompt = {1}, .answer_tokens = 0}, Request{.prompt = std::vector<Token>(128)}}) {
     const auto served = serve(model, std::vector{request}, kSmallBounds, {}, {});
     REQUIRE_FALSE(served.has_value());
     CHECK(served.error().code == cubinet::ErrorCode::invalid_argument);

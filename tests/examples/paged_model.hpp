@@ -74,7 +74,7 @@ inline std::vector<Request> small_requests() {
   std::mt19937 random(3);
   std::vector<Request> requests;
   for (std::uint32_t i = 0; i < 16; ++i) {
-    Request request{.prompt = {}, .answer_tokens = 1 + static_cast<std::uint32_t>(random() % 30)};
+    Request request{.answer_tokens = 1 + static_cast<std::uint32_t>(random() % 30)};
     for (Token token = 0; i % 2 == 0 && token < 35; ++token)
       request.prompt.push_back(token);
     for (auto count = 1 + random() % 50; count != 0; --count)
