@@ -53,7 +53,8 @@ constexpr Settings kRuns[] = {
      .generation_kernels = true},
 };
 
-// Returns requests with prompts of one token to 1400. Two of three begin with one of two system prompts.
+// Returns requests with prompts of one token to 1400. Two of three begin with one of two system
+// prompts.
 std::vector<Request> make_requests() {
   std::mt19937 random(2);
   const auto text = [&](std::size_t tokens) {
