@@ -7,17 +7,31 @@
   "base": "attention_prefill.base.json",
   "minimum_target": "sm_90a",
   "parameters": [
+    {"name": "dtype", "values": ["bf16", "fp16", "e4m3"]},
+    {"name": "dtype_o", "values": ["bf16", "fp16", "fp32", "e4m3"]},
     {"name": "tile_size_q", "type": "int", "values": [128, 192], "default": 128,
      "summary": "rows of the Q tile; a warpgroup has 64 of them"},
-    {"name": "tile_size_kv", "type": "int", "values": [80, 128, 176], "default": 128,
+    {"name": "tile_size_kv", "type": "int", "values": [80, 96, 128, 160, 176, 192, 224], "default": 128,
      "summary": "KV tokens of one step"},
     {"name": "stages", "type": "int", "values": [2], "default": 2,
-     "summary": "stages of K and of V in shared memory"}
+     "summary": "stages of K and of V in shared memory"},
+    {"name": "fold_steps", "type": "int", "values": [0, 1, 2, 4, 8, 16], "default_expression": "dtype == 'e4m3' ? 4 : 0",
+     "summary": "steps after which the output of e4m3 products is added to an fp32 copy; 0: never"}
+  ],
+  "constraints": [
+    {"require": "dtype != 'e4m3' || head_dim_qk <= 128 && head_dim_v <= 128",
+     "message": "dtype e4m3 needs head dims 64 or 128"},
+    {"require": "dtype == 'e4m3' ? tile_size_kv % 32 == 0 : tile_size_kv == 80 || tile_size_kv == 128 || tile_size_kv == 176",
+     "message": "tile_size_kv must be a multiple of 32 with dtype e4m3, and 80, 128 or 176 with 16 bits"},
+    {"require": "dtype_o != 'e4m3' || dtype == 'e4m3'",
+     "message": "dtype_o e4m3 needs dtype e4m3"},
+    {"require": "fold_steps == 0 || dtype == 'e4m3'",
+     "message": "fold_steps needs dtype e4m3: sums of 16-bit products are fp32"}
   ],
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 4 : 2) + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 + 40 * stages",
+     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : tile_size_q * head_dim_qk * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 4 : 2) + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 + 40 * stages",
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -30,11 +44,11 @@
 // memory gives each CTA its next tile.
 //
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
-// copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees.
-// Warp 2 finds the tiles. Each consumer warpgroup has 64 rows of the tile. Tiles, K and V have two
+// copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees,
+// and transposes V of e4m3. Warp 2 finds the tiles. Each consumer warpgroup has 64 rows of the tile. Tiles, K and V have two
 // stages in shared memory, Q has two if they fit. Stages are filled and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
-#include <cubinet/attention_prefill_wgmma/loader.cuh>
+#include <cubinet/attention_prefill_wgmma/transposer.cuh>
 #include <cubinet/pdl.cuh>
 #include <cubinet/warp_roles.cuh>
 
@@ -73,7 +87,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0) {
       load_qk_tiles(p, layout);
     } else if (warp == 1) {
-      clean_tiles(p.p, layout);
+      if constexpr (kTransposesV) {
+        transpose_tiles(p.p, layout);
+      } else {
+        clean_tiles(p.p, layout);
+      }
     } else if (warp == 2) {
       find_tiles(p.p, layout);
     } else {

@@ -140,6 +140,8 @@ struct Wgmma;
 #define CUBINET_D18(i) CUBINET_D16(i), CUBINET_D2(i + 16)
 #define CUBINET_D20(i) CUBINET_D16(i), CUBINET_D4(i + 16)
 #define CUBINET_D22(i) CUBINET_D20(i), CUBINET_D2(i + 20)
+#define CUBINET_D24(i) CUBINET_D16(i), CUBINET_D8(i + 16)
+#define CUBINET_D28(i) CUBINET_D24(i), CUBINET_D4(i + 24)
 #define CUBINET_D32(i) CUBINET_D16(i), CUBINET_D16(i + 16)
 #define CUBINET_R1 "%0,%1,%2,%3"
 #define CUBINET_R2 CUBINET_R1 ",%4,%5,%6,%7"
@@ -155,6 +157,13 @@ struct Wgmma;
 #define CUBINET_R18 CUBINET_R16 ",%64,%65,%66,%67,%68,%69,%70,%71"
 #define CUBINET_R20 CUBINET_R18 ",%72,%73,%74,%75,%76,%77,%78,%79"
 #define CUBINET_R22 CUBINET_R20 ",%80,%81,%82,%83,%84,%85,%86,%87"
+#define CUBINET_R24                                                  \
+  CUBINET_R16                                                        \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
+  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define CUBINET_R28 \
+  CUBINET_R24       \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"
 #define CUBINET_R32                                                              \
   CUBINET_R16                                                                    \
   ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
@@ -170,7 +179,10 @@ CUBINET_WGMMA(64, 8, 32, 33, 34, 35, 36, 37, 38)
 CUBINET_WGMMA(80, 10, 40, 41, 42, 43, 44, 45, 46)
 CUBINET_WGMMA(96, 12, 48, 49, 50, 51, 52, 53, 54)
 CUBINET_WGMMA(128, 16, 64, 65, 66, 67, 68, 69, 70)
+CUBINET_WGMMA(160, 20, 80, 81, 82, 83, 84, 85, 86)
 CUBINET_WGMMA(176, 22, 88, 89, 90, 91, 92, 93, 94)
+CUBINET_WGMMA(192, 24, 96, 97, 98, 99, 100, 101, 102)
+CUBINET_WGMMA(224, 28, 112, 113, 114, 115, 116, 117, 118)
 CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 
 #undef CUBINET_WGMMA
@@ -186,6 +198,8 @@ CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 #undef CUBINET_D18
 #undef CUBINET_D20
 #undef CUBINET_D22
+#undef CUBINET_D24
+#undef CUBINET_D28
 #undef CUBINET_D32
 #undef CUBINET_R1
 #undef CUBINET_R2
@@ -198,6 +212,8 @@ CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 #undef CUBINET_R18
 #undef CUBINET_R20
 #undef CUBINET_R22
+#undef CUBINET_R24
+#undef CUBINET_R28
 #undef CUBINET_R32
 
 }  // namespace cubinet

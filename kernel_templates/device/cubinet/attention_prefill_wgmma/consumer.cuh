@@ -38,6 +38,7 @@ class Consumer {
     Visibility visibility;
     RowSoftmax softmax;
     Output output = {};
+    FoldedOutput folded;
     Weights weights;
     int end;  // the step after the last one
   };
@@ -61,6 +62,7 @@ class Consumer {
     multiply_qk(scores, first_stage_);
     wgmma_wait<1>(state.output, state.weights);
     release(layout_.v_empty(last_stage));
+    state.folded.add_to(state.output);
     Epilogue(p_, tiles_.previous()).store(state.softmax, state.output);
     if (has_next) tiles_.release();
     return has_next;
@@ -128,7 +130,8 @@ class Consumer {
     release(layout_.v_empty(kOther));
     state.softmax.weigh(scores, 1);
     pack(state.weights, scores);
-    state.softmax.correct(state.output);
+    state.softmax.correct(state.output, state.folded);
+    state.folded.fold(state.output, step);
   }
 
   __device__ void wait_for_v(int stage) {
@@ -149,21 +152,29 @@ class Consumer {
 #pragma unroll
     for (int block = 0; block < kBlocksQk; ++block) {
 #pragma unroll
-      for (int part = 0; part < 4; ++part)
+      for (int part = 0; part < 4; ++part) {
+        if (block * kBlockElements + part * kProductDepth >= head_dim_qk) break;
         Wgmma<dtype, kStep>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
                                       descriptor_behind(k, block * kKvBlockBytes + part * 32),
                                       block + part > 0);
+      }
     }
     wgmma_commit();
   }
 
   // Starts the product of the weights and V, which is added to the output.
   __device__ void multiply_pv(Output& output, Weights& weights, int stage) const {
-    const MatrixDescriptor v = columns_of_k(layout_.v(stage), kKvBlockBytes, kGroupBytesV);
+    constexpr LayoutB kLayout = kTransposesV ? LayoutB::rows_of_k : LayoutB::columns_of_k;
+    const MatrixDescriptor v = kTransposesV
+                                   ? rows_of_k(layout_.transposed_v(stage))
+                                   : columns_of_k(layout_.v(stage), kKvBlockBytes, kGroupBytesV);
 #pragma unroll
-    for (int part = 0; part < kStep / 16; ++part)
-      Wgmma<dtype, head_dim_v>::template multiply<LayoutB::columns_of_k>(
-          output, weights[part], descriptor_behind(v, part * 2 * kGroupBytesV), true);
+    for (int part = 0; part < kStep / kProductDepth; ++part) {
+      const int offset =
+          kTransposesV ? part / 4 * kTransposedBlockBytes + part % 4 * 32 : part * 2 * kGroupBytesV;
+      Wgmma<dtype, head_dim_v>::template multiply<kLayout>(output, weights[part], descriptor_behind(v, offset),
+                                                           true);
+    }
     wgmma_commit();
   }
 

@@ -28,7 +28,7 @@ class Epilogue {
       const float sum = sums[half];
       const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
       float factor = any ? reciprocal_approx(sum) : 0.0f;
-      float lse = any ? softmax.maxima[half] + log2_approx(sum) : negative_infinity();
+      float lse = any ? softmax.maxima[half] + log2_approx(sum) - kWeightBits : negative_infinity();
       bool is_complete = exists;
       if (p_.split_tokens != 0) {
         const RowSplits splits = splits_of(token);
@@ -79,13 +79,24 @@ class Epilogue {
     lse = highest + log2_approx(total);
   }
 
-  // Stores one of the thread's two rows. Two lanes exchange elements, so that the four lanes of a
-  // row store 32 adjacent bytes.
+  // Stores one of the thread's two rows. With 16-bit V, two lanes exchange elements, so that the
+  // four lanes of a row store 32 adjacent bytes. Transposed V has the even columns of 16 in one
+  // tile and the odd columns in the next, so a lane has four adjacent columns.
   template <typename Element>
   __device__ static void store_row(const Output& output, int half, float factor, GlobalAddress target,
                                    bool exists) {
     const int lane = static_cast<int>(threadIdx.x) % 4;
-    if constexpr (is_same<Element, fp32>) {
+    if constexpr (kTransposesV) {
+      if (!exists) return;
+      target += lane * 4 * int{sizeof(Element)};
+#pragma unroll
+      for (int tile = 0; tile < kOutputTiles; tile += 2) {
+        const float* const even = output[tile].r + 2 * half;
+        const float* const odd = output[tile + 1].r + 2 * half;
+        const float values[4] = {even[0] * factor, odd[0] * factor, even[1] * factor, odd[1] * factor};
+        store_elements<Element>(target + tile * 8 * int{sizeof(Element)}, values);
+      }
+    } else if constexpr (is_same<Element, fp32>) {
       if (!exists) return;
 #pragma unroll
       for (int tile = 0; tile < kOutputTiles; ++tile)

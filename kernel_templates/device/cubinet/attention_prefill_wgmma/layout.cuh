@@ -15,6 +15,9 @@ struct SharedLayout {
   __device__ SharedAddress q(int stage) const { return base + stage * kStageBytesQ; }
   __device__ SharedAddress k(int stage) const { return base + kKOffset + stage * kStageBytesK; }
   __device__ SharedAddress v(int stage) const { return base + kVOffset + stage * kStageBytesV; }
+  __device__ SharedAddress transposed_v(int stage) const {
+    return base + kTransposedOffset + stage * kStageBytesTransposed;
+  }
   __device__ SharedAddress tile(unsigned parity) const { return base + kTileOffset + parity * kTileBytes; }
   __device__ SharedAddress tile_full() const { return barrier(0); }
   __device__ SharedAddress tile_empty() const { return barrier(1); }
@@ -22,13 +25,16 @@ struct SharedLayout {
   __device__ SharedAddress k_empty(int stage) const { return barrier(2 + stages + stage); }
   __device__ SharedAddress v_full(int stage) const { return barrier(2 + 2 * stages + stage); }
   __device__ SharedAddress v_empty(int stage) const { return barrier(2 + 3 * stages + stage); }
-  // The stage holds V with rows that must become zero before it is full.
+  // The stage holds V with rows that must become zero, or V that must be transposed, before it is
+  // full.
   __device__ SharedAddress v_unclean(int stage) const { return barrier(2 + 4 * stages + stage); }
+  // V of the stage has been transposed.
+  __device__ SharedAddress v_transposed(int stage) const { return barrier(2 + 5 * stages + stage); }
   __device__ SharedAddress q_full(int stage, int consumer) const {
-    return barrier(2 + 5 * stages + stage * kConsumers + consumer);
+    return barrier(2 + kStageBarriers * stages + stage * kConsumers + consumer);
   }
   __device__ SharedAddress q_empty(int stage, int consumer) const {
-    return barrier(2 + 5 * stages + (kQStages + stage) * kConsumers + consumer);
+    return barrier(2 + kStageBarriers * stages + (kQStages + stage) * kConsumers + consumer);
   }
 
   __device__ void init() const {
@@ -47,6 +53,7 @@ struct SharedLayout {
       mbarrier_init(v_full(stage), 1);
       mbarrier_init(v_empty(stage), kConsumerWarps);
       mbarrier_init(v_unclean(stage), 1);
+      if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), 1);
     }
   }
 

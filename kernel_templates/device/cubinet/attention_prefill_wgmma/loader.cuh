@@ -243,10 +243,11 @@ __device__ inline void load_v_tiles(const AttentionPrefillMapParameters& maps, c
 #pragma unroll 1
     for (int step = tile.first_step; step < tile.first_step + tile.steps; ++step) {
       const int page = pages.take(step);
-      mbarrier_wait(layout.v_empty(stage), phases.parity(stage) ^ 1);
+      mbarrier_wait(kTransposesV ? layout.v_transposed(stage) : layout.v_empty(stage),
+                    phases.parity(stage) ^ 1);
       phases.end(stage);
-      const SharedAddress full =
-          InvisibleRows(p, tile, step).any() ? layout.v_unclean(stage) : layout.v_full(stage);
+      const SharedAddress full = kTransposesV || InvisibleRows(p, tile, step).any() ? layout.v_unclean(stage)
+                                                                                    : layout.v_full(stage);
       if (threadIdx.x % 32 == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
       __syncwarp();
       copier.copy(layout.v(stage), source, step, page, full);

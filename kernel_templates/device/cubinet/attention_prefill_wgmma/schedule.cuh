@@ -62,7 +62,7 @@ class Schedule {
     for (int i = lane(); i < p.batch; i += 32)
       tokens += static_cast<float>(Lengths(p, i).kv_len);
     const float heads_in_l2 =
-        kL2Bytes / (2.0f * (head_dim_qk + head_dim_v)) / fmaxf(lanes_sum<32>(tokens), 1.0f);
+        kL2Bytes / static_cast<float>(kElementBytes * (head_dim_qk + head_dim_v)) / fmaxf(lanes_sum<32>(tokens), 1.0f);
     section_heads_ = minimum(maximum(static_cast<int>(heads_in_l2), 1), p.heads_kv.divisor);
     section_sequences_ = p.batch;
     if (heads_in_l2 < 1.0f)

@@ -25,14 +25,16 @@ constexpr int kProducerRegisters = kConsumers == 3 ? 32 : 40;
 constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
 
 constexpr int kStep = tile_size_kv;  // KV tokens of one step
+constexpr int kElementBytes = int{sizeof(dtype)};
+constexpr int kProductDepth = 32 / kElementBytes;  // columns of K or tokens of V of one product
 
-// Rows are stored in blocks of 64 elements, which are 128 bytes. Without pages, the rows of a block
-// are adjacent. With pages, groups of 8 rows of all blocks are, so one box holds all columns of the
-// rows of a page.
-constexpr int kBlockElements = 64;
+// Rows are stored in blocks of 128 bytes, the last of which may be filled with zeros. Without
+// pages, the rows of a block are adjacent. With pages, groups of 8 rows of all blocks are, so one
+// box holds all columns of the rows of a page.
 constexpr int kBlockRowBytes = 128;
-constexpr int kBlocksQk = head_dim_qk / kBlockElements;
-constexpr int kBlocksV = head_dim_v / kBlockElements;
+constexpr int kBlockElements = kBlockRowBytes / kElementBytes;
+constexpr int kBlocksQk = divide_up(head_dim_qk, kBlockElements);
+constexpr int kBlocksV = divide_up(head_dim_v, kBlockElements);
 constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
 constexpr int kGroupRows = 8;
 constexpr int kBlockGroupBytes = kGroupRows * kBlockRowBytes;
@@ -45,16 +47,24 @@ constexpr int kQStages = (head_dim_qk + head_dim_v) * kStep <= 32768 ? 2 : 1;
 constexpr int kStageBytesK = kBlocksQk * kStep * kBlockRowBytes;
 constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 
+// The tensor cores read 8-bit operands along the summed dimension alone, so V of e4m3 is transposed:
+// a row of it is a column of V, with the tokens of a step in blocks of 128.
+constexpr bool kTransposesV = is_same<dtype, e4m3>;
+constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
+constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;
+
 // Offsets in shared memory, in bytes.
 constexpr int kKOffset = kQStages * kStageBytesQ;
 constexpr int kVOffset = kKOffset + stages * kStageBytesK;
-constexpr int kTileOffset = kVOffset + stages * kStageBytesV;
+constexpr int kTransposedOffset = kVOffset + stages * kStageBytesV;
+constexpr int kTileOffset = kTransposedOffset + stages * kStageBytesTransposed;
 constexpr int kTileBytes = 32;
 constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
-constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 2 + 2 * kQStages * kConsumers) * 8;
+constexpr int kStageBarriers = kTransposesV ? 6 : 5;  // of a stage of K and V
+constexpr int kSharedBytes = kBarriersOffset + (kStageBarriers * stages + 2 + 2 * kQStages * kConsumers) * 8;
 
 static_assert(stages == 2, "the consumers' loop has a step for each stage");
-static_assert(kStep % 16 == 0, "a step consists of whole products");
+static_assert(kStep % kProductDepth == 0, "a step consists of whole products");
 static_assert(attention_prefill_wgmma_threads == kThreads, "the host's formula of the CTA size differs");
 static_assert(attention_prefill_wgmma_shared_bytes == kSharedBytes,
               "the host's formula of the shared memory differs");

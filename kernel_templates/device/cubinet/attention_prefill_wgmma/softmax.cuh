@@ -2,16 +2,16 @@
 #pragma once
 // The online softmax of `attention_prefill_wgmma`: a thread has two rows, `row` and `row` + 8.
 #include <cubinet/attention/masks.cuh>
-#include <cubinet/attention_prefill_wgmma/layout.cuh>
-#include <cubinet/wgmma.cuh>
+#include <cubinet/attention_prefill_wgmma/folded_output.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 
 constexpr int kScoreTiles = kStep / 8;
-constexpr int kOutputTiles = head_dim_v / 8;
 using Scores = FragmentD[kScoreTiles];
-using Weights = FragmentA[kStep / 16];
-using Output = FragmentD[kOutputTiles];
+using Weights = FragmentA[kStep / kProductDepth];
+// Weights of e4m3 are multiplied by 2^8: the largest is 256 of at most 448, and the smallest that
+// are not rounded to zero are 2^-18 of it.
+constexpr float kWeightBits = kTransposesV ? 8.0f : 0.0f;
 
 // Returns the first row of this thread's warpgroup in the tile, and the thread's first row.
 __device__ inline int warpgroup_row() {
@@ -97,7 +97,7 @@ class RowSoftmax {
   // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
   // sum.
   __device__ void weigh(Scores& scores, int half) {
-    const float offset = offset_of(maxima[half]);
+    const float offset = offset_of(maxima[half]) - kWeightBits;
 #pragma unroll
     for (int tile = 0; tile < kScoreTiles; ++tile) {
 #pragma unroll
@@ -118,9 +118,9 @@ class RowSoftmax {
     cap_.apply(scores);
   }
 
-  // Corrects the output of the steps before the newest. After a few steps, most maxima are stable
-  // and no correction is needed.
-  __device__ void correct(Output& output) const {
+  // Corrects the output of the steps before the newest, and its folded part. After a few steps,
+  // most maxima are stable and no correction is needed.
+  __device__ void correct(Output& output, FoldedOutput& folded) const {
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
 #pragma unroll
     for (int tile = 0; tile < kOutputTiles; ++tile) {
@@ -128,9 +128,10 @@ class RowSoftmax {
       for (int i = 0; i < 4; ++i)
         output[tile].r[i] *= corrections_[i / 2];
     }
+    folded.multiply(corrections_);
   }
 
-  // Returns the sum of a row's weights.
+  // Returns the sum of a row's weights, which are multiplied by 2^kWeightBits.
   __device__ float sum(int half) const {
     return lanes_sum<4>(sums_[half]);
   }
@@ -155,14 +156,28 @@ class RowSoftmax {
   float sums_[2] = {};
 };
 
+// Returns the adjacent weights of a product's operand that a lane passes in one register: its
+// elements `row` and `row` + 1 of one tile of 16-bit weights, or of two tiles of e4m3. So of the 32
+// tokens of a product of e4m3, element 16h + 4q + 2u + e of the operand is token 16h + 8u + 2q + e.
+// TransposerOfV stores V in the same order.
+template <typename T>
+__device__ inline unsigned packed(const Scores& scores, int word, int row) {
+  if constexpr (is_same<T, e4m3>) {
+    const FragmentD& first = scores[2 * word];
+    const FragmentD& second = scores[2 * word + 1];
+    const float four[4] = {first.r[row], first.r[row + 1], second.r[row], second.r[row + 1]};
+    return pack4_e4m3(four);
+  } else {
+    return pack2<T>(scores[word].r[row], scores[word].r[row + 1]);
+  }
+}
+
 __device__ inline void pack(Weights& weights, const Scores& scores) {
 #pragma unroll
-  for (int step = 0; step < kStep / 16; ++step) {
+  for (int part = 0; part < kStep / kProductDepth; ++part) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const FragmentD& tile = scores[2 * step + i / 2];
-      weights[step].r[i] = pack2<dtype>(tile.r[i % 2 * 2], tile.r[i % 2 * 2 + 1]);
-    }
+    for (int i = 0; i < 4; ++i)
+      weights[part].r[i] = packed<dtype>(scores, 2 * part + i / 2, i % 2 * 2);
   }
 }
 
