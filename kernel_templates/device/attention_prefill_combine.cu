@@ -6,7 +6,7 @@
   "summary": "Combines the partial results of prefill attention for rows whose KV is split",
   "minimum_target": "sm_80",
   "parameters": [
-    {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32"], "default": "bf16",
+    {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
      "summary": "element type of the output"},
     {"name": "head_dim_v", "type": "int", "values": [64, 128, 256],
      "summary": "elements of a row of the output"},

@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-constexpr ProductCosts kProducts = {2e6, 8e6, 1e6, 0.5, 3, 1, 4, 1e6, "a test"};
+constexpr ProductCosts kProducts = {2e6, 8e6, 16e6, 1e6, 0.5, 3, 1, 4, 1e6, "a test"};
 
 KernelWork tall_tiles(double tiles) {
   KernelWork work;
@@ -50,10 +50,14 @@ TEST_CASE("tiles of equal size that SMs cannot share equally take whole rounds")
   CHECK(product_terms(kProducts, work).read == doctest::Approx(2));
 }
 
-TEST_CASE("warpgroups have a rate of their own, and partial results are written, read and combined") {
+TEST_CASE(
+    "warpgroups have rates of their own for 16 and 8 bits, and partial results are written, read and "
+    "combined") {
   KernelWork work = tall_tiles(1000);
   work.reader = KvReader::warpgroups;
   CHECK(product_terms(kProducts, work).read == doctest::Approx(25));
+  work.element_bits = 8;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(12.5));
   work.partial_bytes = 5e6;
   CHECK(product_terms(kProducts, work).combine == 0);
   work.splits = 2;

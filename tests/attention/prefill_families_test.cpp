@@ -42,15 +42,40 @@ TEST_CASE("warpgroups compute prefill on Hopper alone, and head dims of whole bl
   CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
 }
 
+TEST_CASE("warpgroups multiply e4m3 if Q and KV have it, with head dims 64 and 128") {
+  AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("the type of Q") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
+  problem.data_type_q = DataType::e4m3;
+  CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+  problem.head_dim_qk = problem.head_dim_v = 256;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("256") != std::string::npos);
+}
+
 TEST_CASE("every plan of warpgroups is a specification that the template accepts, with its shared memory") {
   const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
-  for (const auto& [qk, v] : {std::pair{64U, 64U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {
+  struct Rows {
+    DataType type;
+    std::uint32_t head_dim_qk;
+    std::uint32_t head_dim_v;
+  };
+  for (const Rows& rows : {Rows{DataType::bf16, 64, 64},
+                           {DataType::bf16, 128, 128},
+                           {DataType::bf16, 192, 128},
+                           {DataType::bf16, 256, 256},
+                           {DataType::e4m3, 64, 64},
+                           {DataType::e4m3, 128, 128}}) {
     for (const QkvLayout layout : {QkvLayout::paged_kv, QkvLayout::contiguous_kv}) {
       for (const AttentionMask mask : {AttentionMask::causal, AttentionMask::dense}) {
         for (const bool is_plain : {true, false}) {
           AttentionProblem problem = prefill::prompts(4, 5000, 5000);
-          problem.head_dim_qk = qk;
-          problem.head_dim_v = v;
+          problem.data_type_q = problem.data_type_k = problem.data_type_v = rows.type;
+          problem.head_dim_qk = rows.head_dim_qk;
+          problem.head_dim_v = rows.head_dim_v;
           problem.layout = layout;
           problem.mask = mask;
           if (!is_plain) problem.soft_cap = 30;
@@ -84,8 +109,10 @@ TEST_CASE("short prompts fill the tiles of warpgroups with the heads of a group,
 }
 
 TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 rows of head dim 64") {
-  const auto tile = [](std::uint32_t tokens, QkvLayout layout, std::uint32_t head_dim) {
+  DataType type = DataType::bf16;
+  const auto tile = [&](std::uint32_t tokens, QkvLayout layout, std::uint32_t head_dim) {
     AttentionProblem problem = prefill::prompts(4, tokens, tokens);
+    problem.data_type_q = problem.data_type_k = problem.data_type_v = type;
     problem.layout = layout;
     problem.head_dim_qk = problem.head_dim_v = head_dim;
     return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma).tile;
@@ -94,6 +121,10 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
   CHECK(tile(2048, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
+  type = DataType::e4m3;
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{128, 192, 2});
+  CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{128, 128, 2});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
 }
 
 }  // namespace

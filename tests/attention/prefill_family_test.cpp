@@ -47,8 +47,6 @@ TEST_CASE("KV of e4m3 is served beside Q of bf16, fp16 and e4m3, and Q of e4m3 h
   for (const DataType type : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
     problem.data_type_q = type;
     CHECK(gap_of(problem).empty());
-    CHECK(kAttentionPrefillWgmma.gap(problem, prefill::kHopper.capability).find("16 bits") !=
-          std::string::npos);
     const KernelSpec spec = prefill_specification(kAttentionPrefill, problem);
     CHECK(spec.parameters.at("dtype") == ParameterValue(std::string(to_string(type))));
     CHECK(spec.parameters.at("dtype_kv") == ParameterValue(std::string("e4m3")));
@@ -60,12 +58,29 @@ TEST_CASE("KV of e4m3 is served beside Q of bf16, fp16 and e4m3, and Q of e4m3 h
   CHECK(gap_of(problem).find("e4m3") != std::string::npos);
 }
 
-TEST_CASE("An output of e4m3 needs a device with the conversion and is not for warpgroups") {
+TEST_CASE("Outputs are folded by the family that multiplies e4m3, and by no other") {
+  AttentionProblem problem = prefill::prompts(2, 1000, 500);
+  const auto fold_steps_of = [&](const PrefillFamily& family) {
+    return prefill_specification(family, problem).parameters.count("fold_steps") == 0
+               ? ParameterValue(-1)
+               : prefill_specification(family, problem).parameters.at("fold_steps");
+  };
+  CHECK(fold_steps_of(kAttentionPrefill) == ParameterValue(-1));
+  CHECK(fold_steps_of(kAttentionPrefillWgmma) == ParameterValue(0));
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(fold_steps_of(kAttentionPrefill) == ParameterValue(-1));
+  CHECK(fold_steps_of(kAttentionPrefillWgmma) == ParameterValue(4));
+}
+
+TEST_CASE("An output of e4m3 needs a device with the conversion, and warpgroups write it for Q of e4m3") {
   AttentionProblem problem = prefill::prompts(2, 1000, 500);
   problem.data_type_o = DataType::e4m3;
   CHECK(gap_of(problem).empty());
   CHECK(prefill_gap(problem, prefill::kGeForce.capability).find("8.9") != std::string::npos);
   CHECK(kAttentionPrefillWgmma.gap(problem, prefill::kHopper.capability).find("e4m3") != std::string::npos);
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(gap_of(problem).empty());
+  CHECK(kAttentionPrefillWgmma.gap(problem, prefill::kHopper.capability).empty());
 }
 
 TEST_CASE("generation is left to decode where decode serves it") {

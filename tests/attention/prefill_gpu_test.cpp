@@ -53,7 +53,7 @@ void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem, std::ui
   for (const KernelSpec& kernel : kernels) {
     CAPTURE(kernel.to_string());
     const Outputs outputs = decode(gpu, bind(gpu, problem, splits, true, kernel), inputs);
-    compare(problem, reference, outputs.o, outputs.lse);
+    compare(problem, reference, outputs.o, outputs.lse, limits_of(problem, kernel.name));
   }
 }
 
@@ -94,6 +94,77 @@ TEST_CASE("Prefill over KV of e4m3 agrees with float64 for every type of Q and o
       problem.layout = head_dim == 96 ? QkvLayout::separate_qkv : QkvLayout::paged_kv;
       problem.lse = true;
       check_every_kernel(*gpu, problem);
+    }
+  }
+}
+
+AttentionProblem narrow_prompts(std::uint32_t head_dim, std::uint32_t q_len, std::uint32_t page_size = 64) {
+  AttentionProblem problem = prompts(head_dim, q_len, page_size);
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  return problem;
+}
+
+TEST_CASE("Warpgroups multiply e4m3 with every mask, cap, sink, scale, split and type of the output") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  for (const std::uint32_t head_dim : {64U, 128U}) {
+    for (const DataType output : {DataType::bf16, DataType::fp16, DataType::fp32, DataType::e4m3}) {
+      AttentionProblem problem = narrow_prompts(head_dim, 150);
+      problem.data_type_o = output;
+      problem.lse = true;
+      problem.output_scale = 0.375;
+      problem.scales_on_device = output == DataType::fp32;
+      problem.ragged_q = output == DataType::fp16;
+      check_every_kernel(*gpu, problem);
+      check_every_kernel(*gpu, problem, 3);
+      problem.window = 75;
+      check_every_kernel(*gpu, problem, 2);
+      problem.soft_cap = 30.0;
+      problem.sinks = output != DataType::fp16;
+      check_every_kernel(*gpu, problem);
+      problem.window = kUnlimited;
+      problem.soft_cap.reset();
+      problem.mask = AttentionMask::dense;
+      problem.layout = QkvLayout::contiguous_kv;
+      check_every_kernel(*gpu, problem);
+    }
+  }
+}
+
+TEST_CASE("Pages of e4m3 of any multiple of eight tokens are read, in both orders") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  for (const std::uint32_t page_size : {8U, 16U, 24U, 40U, 64U, 136U, 256U}) {
+    for (const KvOrder order : {KvOrder::nhd, KvOrder::hnd}) {
+      for (const std::uint32_t head_dim : {64U, 128U}) {
+        AttentionProblem problem = narrow_prompts(head_dim, 70, page_size);
+        problem.kv_order = order;
+        problem.separate_page_tables = page_size % 16 != 0;
+        check_every_kernel(*gpu, problem);
+      }
+    }
+  }
+}
+
+// All of V is 1, so the output is, too. Without folds, each of 4,096 sums of products would be cut to
+// 14 bits, and always downwards: a large part of the output would be lost.
+TEST_CASE("Sums of e4m3 products over 131072 tokens are folded") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  constexpr std::uint16_t kOne = 0x38;  // of e4m3
+  for (const std::uint32_t head_dim : {64U, 128U}) {
+    AttentionProblem problem = narrow_prompts(head_dim, 64);
+    problem.batch = problem.heads_q = problem.heads_kv = 1;
+    problem.kv_len = 131072;
+    problem.lse = true;
+    AttentionInputs inputs = ok(make_attention_inputs(problem, {131072}, 11));
+    std::fill(inputs.v.begin(), inputs.v.end(), kOne);
+    const AttentionOutputs reference = ok(attention_reference(problem, inputs));
+    for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
+      if (kernel.name != "attention_prefill_wgmma") continue;
+      CAPTURE(kernel.to_string());
+      const Outputs outputs = decode(*gpu, bind(*gpu, problem, 1, true, kernel), inputs);
+      compare(problem, reference, outputs.o, outputs.lse, {.lse = 4e-3});
     }
   }
 }

@@ -91,6 +91,34 @@ TEST_CASE("a box of pages has all columns, or a block where heads are not whole 
   CHECK(parts.box == std::array<std::uint32_t, 5>{64, 8, 1, 1, 1});
 }
 
+TEST_CASE("rows of e4m3 have boxes of 128 columns, which may be more than a head has") {
+  AttentionProblem problem = small_heads();
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.tokens_per_page = 48;
+  AttentionTensors tensors;
+  tensors.q = {0x1000, 10 * 32 * 64};
+  tensors.k = tensors.v = {0x2000, 7 * 48 * 8 * 64};
+  const PrefillMaps narrow = prefill_maps_of(problem, tensors, 4);
+  CHECK(narrow.q.type == TensorMapDescription::Type::uint8);
+  CHECK(narrow.q.sizes == std::array<std::uint64_t, 5>{64, 32, 500, 2, 1});
+  CHECK(narrow.q.strides_bytes[0] == 64);
+  CHECK(narrow.q.box == std::array<std::uint32_t, 5>{128, 4, 16, 1, 1});
+  // A block would have two heads, so the heads are a dimension, and a box still has 16 tokens.
+  CHECK(narrow.k.sizes == std::array<std::uint64_t, 5>{64, 8, 8, 6, 7});
+  CHECK(narrow.k.strides_bytes[1] == 64);
+  CHECK(narrow.k.box == std::array<std::uint32_t, 5>{128, 8, 1, 2, 1});
+  for (const TensorMapDescription& map : {narrow.q, narrow.k, narrow.v})
+    CHECK(check_tensor_map(map));
+  problem.kv_order = KvOrder::hnd;  // heads are whole blocks apart, and their rows are not blocks
+  CHECK(prefill_maps_of(problem, tensors).k.sizes == std::array<std::uint64_t, 5>{64, 8, 8, 6, 7});
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  tensors.k.bytes = tensors.v.bytes = 7 * 48 * 8 * 128;
+  const TensorMapDescription whole = prefill_maps_of(problem, tensors).k;
+  CHECK(whole.sizes == std::array<std::uint64_t, 5>{128, 8, 7 * 48 + 1, 6, 7});
+  CHECK(whole.strides_bytes[1] == 128);
+  CHECK(whole.box == std::array<std::uint32_t, 5>{128, 8, 1, 2, 1});
+}
+
 TEST_CASE("every map of prefill is one that the driver encodes, whatever the stride of a single head") {
   AttentionProblem problem = small_heads();
   problem.heads_kv = 1;

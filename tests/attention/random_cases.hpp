@@ -104,9 +104,9 @@ inline std::string seen_again(const Gpu& gpu, const BoundAttention& attention, c
 // Kernel and reference may round a value that is near the middle of two e4m3 numbers to different
 // ones. Random V of unit variance averages to 1 / sqrt(tokens). Below 2^-6, from 4096 tokens on,
 // e4m3 numbers have a constant distance, so that one step is an ever larger part of the value.
-inline double narrow_limit(const AttentionProblem& problem) {
+inline double narrow_limit(const AttentionProblem& problem, const Limits& limits) {
   const double tokens = std::min(problem.kv_len, problem.window);
-  return 4e-2 * std::sqrt(std::max(tokens / 4096, 1.0));
+  return limits.all_rows * std::sqrt(std::max(tokens / 4096, 1.0));
 }
 
 // Returns the error, or an empty string if the result is correct. `family` receives the family of
@@ -134,11 +134,14 @@ inline std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, c
   const AttentionDeviation error = ok(compare_attention(problem, reference, runs[0].o, runs[0].lse));
   std::ostringstream words;
   const bool narrow = problem.data_type_o == DataType::e4m3;
-  if (narrow && error.worst_steps > 1) words << "an element is off by " << error.worst_steps << " steps; ";
-  if (narrow && !(error.all_rows < narrow_limit(problem))) words << "all rows by " << error.all_rows << "; ";
-  if (!narrow && !(error.worst_row < 1e-2))
+  const Limits limits = limits_of(problem, family);
+  if (narrow && error.worst_steps > limits.steps)
+    words << "an element is off by " << error.worst_steps << " steps; ";
+  if (narrow && !(error.all_rows < narrow_limit(problem, limits)))
+    words << "all rows by " << error.all_rows << "; ";
+  if (!narrow && !(error.worst_row < limits.row))
     words << "row " << error.worst_index << " by " << error.worst_row << "; ";
-  if (!(error.worst_lse < 1e-3)) words << "a log-sum-exp by " << error.worst_lse << "; ";
+  if (!(error.worst_lse < limits.lse)) words << "a log-sum-exp by " << error.worst_lse << "; ";
   if (words.tellp() > 0) words << seen_again(gpu, attention, inputs, buffers, runs[0]);
   return words.str();
 }

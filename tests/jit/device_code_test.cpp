@@ -164,11 +164,51 @@ TEST_CASE(
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
+TEST_CASE(
+    "prefill attention of warpgroups compiles for e4m3 with all its tiles and masks, without a warning or a "
+    "stack") {
+  struct Kernel {
+    int head_dim;
+    int rows;
+    int tokens;
+    int fold_steps;
+    bool is_plain;  // without windows and soft caps
+    bool has_cap;
+  };
+  std::vector<CompileRequest> requests;
+  for (const Kernel& kernel : {Kernel{64, 128, 128, 4, false, true},
+                               {64, 128, 192, 4, true, false},
+                               {64, 192, 160, 0, true, false},
+                               {128, 128, 128, 4, false, false},
+                               {128, 128, 128, 1, true, false},
+                               {128, 128, 96, 4, false, true},
+                               {128, 128, 224, 0, true, false}}) {
+    for (const char* layout : {"paged", "contiguous"}) {
+      CompileRequest request = test::builtin_request("attention_prefill_wgmma", "sm_90a");
+      request.spec.set("dtype", "e4m3").set("kv_layout", layout).set("fold_steps", kernel.fold_steps);
+      request.spec.set("head_dim_qk", kernel.head_dim).set("head_dim_v", kernel.head_dim);
+      request.spec.set("tile_size_q", kernel.rows).set("tile_size_kv", kernel.tokens);
+      // Long steps are for contiguous KV: pages need more registers.
+      if (!kernel.is_plain || std::string_view(layout) == "contiguous") requests.push_back(request);
+      CompileRequest dense = request;
+      dense.spec.set("mask", "dense").set("dtype_o", "e4m3");
+      if (!kernel.is_plain || std::string_view(layout) == "contiguous") requests.push_back(dense);
+      if (kernel.is_plain) continue;
+      request.spec.set("sliding_window", ParameterValue(true)).set("dtype_o", "fp16");
+      requests.push_back(request);
+      request.spec.set("soft_cap", ParameterValue(kernel.has_cap)).set("dtype_o", "fp32");
+      request.spec.set("separate_page_tables", ParameterValue(std::string_view(layout) == "paged"));
+      requests.push_back(request);
+    }
+  }
+  check_without_a_word(*open_compiler(test::compiler_search()), requests);
+}
+
 TEST_CASE("the kernels that combine splits of prefill compile without a warning or a stack") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_90a", "sm_80"}) {
     for (const int head_dim : {64, 128, 256}) {
-      for (const char* output : {"bf16", "fp16", "fp32"}) {
+      for (const char* output : {"bf16", "fp16", "fp32", "e4m3"}) {
         CompileRequest request = test::builtin_request("attention_prefill_combine", target);
         request.spec.set("head_dim_v", head_dim).set("dtype_o", output);
         requests.push_back(request);

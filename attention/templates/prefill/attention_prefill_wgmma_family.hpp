@@ -12,11 +12,17 @@ inline constexpr ComputeCapability kDevice{9, 0};
 inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kDevice)
     return "attention_prefill_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
-  if (converts_kv(problem)) return "attention_prefill_wgmma multiplies KV as it is, of 16 bits";
-  if (problem.data_type_o == DataType::e4m3) return "attention_prefill_wgmma has no output of e4m3";
-  if (problem.head_dim_qk % 64 == 0) return "";
-  return "attention_prefill_wgmma has head dims of whole blocks of 64 elements, and the problem has " +
-         std::to_string(problem.head_dim_qk);
+  const bool is_narrow = problem.data_type_q == DataType::e4m3;
+  if (converts_kv(problem) != is_narrow)
+    return "attention_prefill_wgmma multiplies KV as it is, of the type of Q";
+  if (problem.data_type_o == DataType::e4m3 && !is_narrow)
+    return "attention_prefill_wgmma has an output of e4m3 if Q is e4m3";
+  const std::string has = ", and the problem has " + std::to_string(problem.head_dim_qk);
+  if (is_narrow && problem.head_dim_qk != 64 && problem.head_dim_qk != 128)
+    return "attention_prefill_wgmma has head dims 64 and 128 of e4m3" + has;
+  if (problem.head_dim_qk % 64 != 0)
+    return "attention_prefill_wgmma has head dims of whole blocks of 64 elements" + has;
+  return "";
 }
 
 inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
@@ -31,19 +37,30 @@ inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTi
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
-  constexpr std::uint32_t kElementBytes = 2;
+  constexpr std::uint32_t kRowBytes = 128;  // of a block of columns
   constexpr std::uint32_t kTileBytes = 80;
-  constexpr std::uint32_t kBarrierBytesOfStage = 40;
+  const bool is_narrow = problem.data_type_q == DataType::e4m3;
+  const std::uint32_t block_columns = is_narrow ? 128 : 64;
+  const auto blocks = [&](std::uint32_t columns) { return (columns + block_columns - 1) / block_columns; };
   const std::uint32_t columns = problem.head_dim_qk + problem.head_dim_v;
   const std::uint32_t q_stages = columns * tile.kv <= 32768 ? 2 : 1;
+  // A stage of K and V, with its barriers. V of e4m3 is also stored transposed, in blocks of
+  // tokens.
+  std::uint32_t stage = tile.kv * (blocks(problem.head_dim_qk) + blocks(problem.head_dim_v)) * kRowBytes + 40;
+  if (is_narrow) stage += blocks(tile.kv) * problem.head_dim_v * kRowBytes + 8;
   PrefillBlock block;
   block.threads = 2 * tile.q + 128;
   block.registers = tile.q == 128 ? 168 : 128;
   block.tile_heads = tile_heads(problem, tile);
-  block.shared_bytes =
-      (q_stages * tile.q * problem.head_dim_qk + tile.stages * tile.kv * columns) * kElementBytes +
-      kTileBytes + q_stages * tile.q / 4 + kBarrierBytesOfStage * tile.stages;
+  block.shared_bytes = q_stages * tile.q * (blocks(problem.head_dim_qk) * kRowBytes) + tile.stages * stage +
+                       kTileBytes + q_stages * tile.q / 4;
   return block;
+}
+
+// Returns the steps between two folds of the output. The tensor cores keep 14 bits of a sum of e4m3
+// products.
+inline std::uint32_t fold_steps(const AttentionProblem& problem) {
+  return problem.data_type_q == DataType::e4m3 ? 4 : 0;
 }
 
 // The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
@@ -51,6 +68,12 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
 // 16 tokens.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
   const bool plain = !problem.soft_cap && !problem.is_sliding();
+  if (problem.data_type_q == DataType::e4m3) {
+    // An output that is folded has two copies.
+    if (problem.head_dim_qk == 128) return {{128, problem.soft_cap ? 96U : 128U, 2}};
+    if (plain && problem.layout != QkvLayout::paged_kv) return {{128, 192, 2}, {128, 128, 2}};
+    return {{128, 128, 2}};
+  }
   if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}, {128, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
   if (problem.head_dim_qk == 128 && plain && problem.layout != QkvLayout::paged_kv)
@@ -69,6 +92,7 @@ inline const PrefillFamily kAttentionPrefillWgmma = {
     .block = attention_prefill_wgmma::block,
     .has_maps = true,
     .has_splits = true,
+    .fold_steps = attention_prefill_wgmma::fold_steps,
     .reader = KvReader::warpgroups,
 };
 

@@ -12,7 +12,8 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   CostTerms terms;
   terms.start = costs.start;
   if (work.blocks <= 0) return terms;
-  const double rate = work.reader == KvReader::warpgroups ? costs.warpgroup_rate
+  const double of_warpgroups = work.element_bits == 8 ? costs.narrow_rate : costs.warpgroup_rate;
+  const double rate = work.reader == KvReader::warpgroups ? of_warpgroups
                       : work.tile_size_q < kTallTile      ? costs.small_rate
                                                           : costs.rate;
   const double sms = work.multiprocessors;

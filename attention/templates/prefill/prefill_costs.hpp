@@ -10,6 +10,7 @@ namespace cubinet {
 struct ProductCosts {
   double rate;            // tiles of at least 128 rows, or several CTAs
   double warpgroup_rate;  // KvReader::warpgroups
+  double narrow_rate;     // the same with elements of 8 bits
   double small_rate;      // smaller tiles, whose K and V are read more often
   double one_block;       // share of the rate that one CTA of four warps reaches alone
   double start;

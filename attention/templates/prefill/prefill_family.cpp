@@ -64,6 +64,7 @@ KernelSpec prefill_specification(const PrefillFamily& family, const AttentionPro
       .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
       .set("separate_page_tables", ParameterValue(paged && problem.separate_page_tables));
   if (family.has_numerics) spec.set("numerics", ParameterValue(std::string(to_string(problem.numerics))));
+  if (family.fold_steps != nullptr) spec.set("fold_steps", family.fold_steps(problem));
   if (family.converts_kv) spec.set("dtype_kv", type(problem.data_type_k));
   return spec;
 }

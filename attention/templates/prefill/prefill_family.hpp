@@ -59,6 +59,8 @@ struct PrefillFamily {
   // If true, tiles may be divided into splits of KV, whose results attention_prefill_combine
   // combines.
   bool has_splits = false;
+  // Returns the value of the template's parameter `fold_steps`. nullptr: the template has none.
+  std::uint32_t (*fold_steps)(const AttentionProblem& problem) = nullptr;
   KvReader reader = KvReader::warps;  // of the cost model
   // If true, the template has the parameter dtype_kv and converts KV of e4m3.
   bool converts_kv = false;

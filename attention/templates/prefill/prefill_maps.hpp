@@ -14,8 +14,9 @@ struct PrefillMaps {
   // of one consumer, or of all if the heads that share a tile are no whole part of a consumer's
   // rows.
   TensorMapDescription q;
-  // [batch, heads, tokens, columns]. With pages [pages, groups of 8 tokens, blocks of 64 columns of
-  // all heads, tokens, columns], or heads instead of blocks if heads are not whole blocks apart.
+  // [batch, heads, tokens, columns]. With pages [pages, groups of 8 tokens, blocks of 128 bytes of
+  // all heads, tokens, columns], or heads instead of blocks if rows are not whole blocks or heads
+  // not whole blocks apart.
   TensorMapDescription k;
   TensorMapDescription v;
 };

@@ -62,8 +62,8 @@ __device__ inline void load_matrix_x4_transposed(unsigned (&r)[4], SharedAddress
 // Stores four 8x8 matrices of 16-bit elements, each held as load_matrix_x4 loads it. Lane l passes
 // the address of row l%8 of matrix l/8. sm_90 and later.
 __device__ inline void store_matrix_x4(SharedAddress row, const unsigned (&r)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(row), "r"(r[0]), "r"(r[1]),
-               "r"(r[2]), "r"(r[3])
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(row), "r"(r[0]),
+               "r"(r[1]), "r"(r[2]), "r"(r[3])
                : "memory");
 }
 

@@ -165,15 +165,14 @@ class Consumer {
   // Starts the product of the weights and V, which is added to the output.
   __device__ void multiply_pv(Output& output, Weights& weights, int stage) const {
     constexpr LayoutB kLayout = kTransposesV ? LayoutB::rows_of_k : LayoutB::columns_of_k;
-    const MatrixDescriptor v = kTransposesV
-                                   ? rows_of_k(layout_.transposed_v(stage))
-                                   : columns_of_k(layout_.v(stage), kKvBlockBytes, kGroupBytesV);
+    const MatrixDescriptor v = kTransposesV ? rows_of_k(layout_.transposed_v(stage))
+                                            : columns_of_k(layout_.v(stage), kKvBlockBytes, kGroupBytesV);
 #pragma unroll
     for (int part = 0; part < kStep / kProductDepth; ++part) {
       const int offset =
           kTransposesV ? part / 4 * kTransposedBlockBytes + part % 4 * 32 : part * 2 * kGroupBytesV;
-      Wgmma<dtype, head_dim_v>::template multiply<kLayout>(output, weights[part], descriptor_behind(v, offset),
-                                                           true);
+      Wgmma<dtype, head_dim_v>::template multiply<kLayout>(output, weights[part],
+                                                           descriptor_behind(v, offset), true);
     }
     wgmma_commit();
   }

@@ -15,8 +15,7 @@ using Output = FragmentD[kOutputTiles];
 template <int kSteps>
 class FoldedOutputOf {
  public:
-  // Adds the output of the earlier steps, and sets it to zero, if a multiple of kSteps steps precede
-  // `step`.
+  // Adds the output of the earlier steps, and sets it to zero, if `step` is a multiple of kSteps.
   __device__ void fold(Output& output, int step) {
     if (!__any_sync(kAllLanes, step % kSteps == 0)) return;
 #pragma unroll

@@ -43,8 +43,9 @@ struct KvSource {
 // Copies the boxes of a step of K or V, which has `kBlocks` blocks of columns. All lanes of one
 // warp must call each function together.
 //
-// With pages, a box holds all columns of the rows that one page has of a step, if heads are whole
-// blocks apart. Otherwise it holds 8 rows of a block (docs/kernels/attention_prefill_wgmma.md).
+// With pages, a box holds all columns of the rows that one page has of a step, if rows are whole
+// blocks and heads are whole blocks apart, or if a row is a part of a block. Otherwise it holds 8
+// rows of a block (docs/kernels/attention_prefill_wgmma.md).
 template <int kBlocks>
 class BoxCopier {
  public:
@@ -55,7 +56,7 @@ class BoxCopier {
         head_stride_(head_stride),
         table_offset_(table_offset),
         box_tokens_(kPaged ? p.box_tokens : kStep),
-        has_whole_rows_(kPaged && p.k_head_stride % kBlockElements == 0 &&
+        has_whole_rows_(kPaged && kHasWholeRows && p.k_head_stride % kBlockElements == 0 &&
                         p.v_head_stride % kBlockElements == 0) {}
 
   __device__ KvSource source(const Tile& tile) const {
@@ -90,6 +91,8 @@ class BoxCopier {
   }
 
  private:
+  static constexpr bool kHasWholeRows = head_dim_qk % kBlockElements == 0 && head_dim_v % kBlockElements == 0;
+
   __device__ static int lane() {
     return static_cast<int>(threadIdx.x) % 32;
   }
@@ -246,8 +249,8 @@ __device__ inline void load_v_tiles(const AttentionPrefillMapParameters& maps, c
       mbarrier_wait(kTransposesV ? layout.v_transposed(stage) : layout.v_empty(stage),
                     phases.parity(stage) ^ 1);
       phases.end(stage);
-      const SharedAddress full = kTransposesV || InvisibleRows(p, tile, step).any() ? layout.v_unclean(stage)
-                                                                                    : layout.v_full(stage);
+      const SharedAddress full =
+          kTransposesV || InvisibleRows(p, tile, step).any() ? layout.v_unclean(stage) : layout.v_full(stage);
       if (threadIdx.x % 32 == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
       __syncwarp();
       copier.copy(layout.v(stage), source, step, page, full);

@@ -61,8 +61,8 @@ class Schedule {
 #pragma unroll 1
     for (int i = lane(); i < p.batch; i += 32)
       tokens += static_cast<float>(Lengths(p, i).kv_len);
-    const float heads_in_l2 =
-        kL2Bytes / static_cast<float>(kElementBytes * (head_dim_qk + head_dim_v)) / fmaxf(lanes_sum<32>(tokens), 1.0f);
+    const float heads_in_l2 = kL2Bytes / static_cast<float>(kElementBytes * (head_dim_qk + head_dim_v)) /
+                              fmaxf(lanes_sum<32>(tokens), 1.0f);
     section_heads_ = minimum(maximum(static_cast<int>(heads_in_l2), 1), p.heads_kv.divisor);
     section_sequences_ = p.batch;
     if (heads_in_l2 < 1.0f)

@@ -47,8 +47,8 @@ constexpr int kQStages = (head_dim_qk + head_dim_v) * kStep <= 32768 ? 2 : 1;
 constexpr int kStageBytesK = kBlocksQk * kStep * kBlockRowBytes;
 constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 
-// The tensor cores read 8-bit operands along the summed dimension alone, so V of e4m3 is transposed:
-// a row of it is a column of V, with the tokens of a step in blocks of 128.
+// The tensor cores read 8-bit operands along the summed dimension alone, so V of e4m3 is
+// transposed: a row of it is a column of V, with the tokens of a step in blocks of 128.
 constexpr bool kTransposesV = is_same<dtype, e4m3>;
 constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
 constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;

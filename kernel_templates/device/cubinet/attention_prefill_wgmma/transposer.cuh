@@ -8,8 +8,8 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Transposes a step of V in blocks of 32 tokens and 16 columns. All lanes of one warp must call each
-// function together.
+// Transposes a step of V in blocks of 32 tokens and 16 columns. All lanes of one warp must call
+// each function together.
 //
 // ldmatrix treats two adjacent columns as one element of 16 bits. Transposed, lane 4g + q gets the
 // columns 2g and 2g + 1 of the tokens 2q and 2q + 1 of each matrix of 8 tokens. Two matrices give a
@@ -44,8 +44,8 @@ class TransposerOfV {
         unsigned loaded[kAtOnce][4];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i)
-          load_matrix_x4_transposed(
-              loaded[i], advanced(rows, (first + i) % 8) + (first + i) / 8 * kKvBlockBytes);
+          load_matrix_x4_transposed(loaded[i],
+                                    advanced(rows, (first + i) % 8) + (first + i) / 8 * kKvBlockBytes);
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           unsigned(&r)[4] = loaded[i];
@@ -69,8 +69,8 @@ class TransposerOfV {
   // for more.
   static constexpr int kAtOnce = kConsumers == 3 ? 2 : 4;
 
-  // Sets the masks of the visible tokens of a block, which begins at a row of the step. The lane has
-  // two tokens of each matrix of 8.
+  // Sets the masks of the visible tokens of a block, which begins at row `first` of the step. The
+  // lane has two tokens of each matrix of 8.
   __device__ static void set_masks(unsigned (&masks)[4], const InvisibleRows& invisible, int first) {
     const int own = first + static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
