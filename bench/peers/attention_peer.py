@@ -213,8 +213,10 @@ def prefill_calls(calls, problem, copies):
         with open(os.path.join(problem["inputs"], name), "rb") as content:
             return torch.frombuffer(bytearray(content.read()), dtype=types(torch)[kind]).reshape(shape).cuda()
 
-    if problem["operation"] != "prefill" or problem["dtype_kv"] == "e4m3" or problem["dtype_o"] != problem["dtype_q"]:
-        raise Declined("prefill of 16 bits is measured here")
+    kind = problem["dtype_q"]
+    types_match = problem["dtype_kv"] == kind and problem["dtype_o"] == ("bf16" if kind == "e4m3" else kind)
+    if problem["operation"] != "prefill" or not types_match:
+        raise Declined("prefill of one type is measured here, with bf16 output of e4m3")
     paged = Paged(torch, problem, copies) if problem["qkv_layout"] == "paged_kv" else None
     return calls(prefill_peers.Prefill(problem, copies, tensor, paged), Declined)
 

@@ -146,8 +146,8 @@ TEST_CASE("Pages of e4m3 of any multiple of eight tokens are read, in both order
   }
 }
 
-// All of V is 1, so the output is, too. Without folds, each of 4,096 sums of products would be cut to
-// 14 bits, and always downwards: a large part of the output would be lost.
+// All of V is 1, so the output is, too. Without folds, each of 4,096 sums of products would be cut
+// to 14 bits, and always downwards: a large part of the output would be lost.
 TEST_CASE("Sums of e4m3 products over 131072 tokens are folded") {
   const auto gpu = hopper();
   if (!gpu) return;
