@@ -42,6 +42,18 @@ TEST_CASE("warpgroups compute prefill on Hopper alone, and head dims of whole bl
   CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
 }
 
+TEST_CASE("warpgroups leave pages that are no groups of eight tokens to the portable family") {
+  AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+  problem.tokens_per_page = 4;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("pages have 4") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
+  problem.layout = QkvLayout::contiguous_kv;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+  problem.layout = QkvLayout::paged_kv;
+  problem.tokens_per_page = 24;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+}
+
 TEST_CASE("warpgroups multiply e4m3 if Q and KV have it, with head dims 64 and 128") {
   AttentionProblem problem = prefill::prompts(4, 5000, 5000);
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
