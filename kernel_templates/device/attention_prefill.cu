@@ -93,8 +93,9 @@ __device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folde
   const float scale = softmax_scale_log2(p);
   float scales[2] = {scale, scale};
   const SoftCap<soft_cap> cap(p, scales);
-  // Without rows, the warp only copies. The result of a vote is uniform.
-  const bool has_rows = __any_sync(kAllLanes, rows.holds(first_row));
+  // Without rows, the warp only copies. The result of a vote is uniform. Wide heads lack the
+  // registers for the branches.
+  const bool has_rows = Shape::kColumnsV > 128 || __any_sync(kAllLanes, rows.holds(first_row));
 #pragma unroll 1
   for (int step = 0; step < stream.count(); ++step) {
     const int token = stream.token(step);
