@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <numeric>
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's
 #define __device__
 #define __host__
 
@@ -77,3 +78,4 @@ constexpr int maximum(int a, int b) {
 }
 
 }  // namespace cubinet
+// NOLINTEND(bugprone-reserved-identifier)
