@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the schedule of attention_prefill_wgmma on the host. The threads of a test are the lanes of
-// a warp; lanes/ replaces the headers of the device library that have instructions.
+// Runs the schedule of attention_prefill_wgmma on the host. lanes/ has the lanes of a warp and
+// replaces the headers of the device library that have instructions.
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 
@@ -11,7 +11,6 @@
 #include <numeric>
 #include <random>
 #include <set>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -60,19 +59,14 @@ std::vector<Tile> tiles_of(const Batch& batch, int step = 1) {
   p.group = divisor(batch.heads_q / batch.heads_kv);
   p.tile_heads = divisor(batch.tile_heads);
   std::vector<Tile> tiles;
-  std::vector<std::jthread> lanes;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    lanes.emplace_back([&, lane] {
-      threadIdx.x = lane;
-      Schedule schedule(p);
-      for (int index = 0;; index += step) {
-        const Tile tile = schedule.find(index);
-        if (tile.sequence < 0) return;
-        if (lane == 0) tiles.push_back(tile);
-      }
-    });
-  }
-  lanes.clear();
+  Warp::run([&] {
+    Schedule schedule(p);
+    for (int index = 0;; index += step) {
+      const Tile tile = schedule.find(index);
+      if (tile.sequence < 0) return;
+      if (threadIdx.x == 0) tiles.push_back(tile);
+    }
+  });
   return tiles;
 }
 

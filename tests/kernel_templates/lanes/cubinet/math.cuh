@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In place of the device library's header: the functions that a schedule calls, for the threads of
-// a test that are the lanes of a warp.
+// In place of the device library's header: the functions that a schedule calls. The lanes of a warp
+// (warp.hpp) exchange numbers.
+#include "warp.hpp"
+
 #include <algorithm>
 #include <array>
-#include <barrier>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -17,45 +18,25 @@
 namespace cubinet {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
-inline constexpr std::size_t kLanes = 32;
-
-struct Index {
-  unsigned x = 0;
-};
-inline thread_local Index threadIdx;  // the lane
-inline Index gridDim{1};
-
-// Exchanges the numbers of all lanes. Every lane must call the same functions in the same order.
-template <class Number>
-std::array<Number, kLanes> exchange_lanes(Number own) {
-  static std::barrier<> all(kLanes);
-  static std::array<Number, kLanes> numbers;
-  numbers[threadIdx.x] = own;
-  all.arrive_and_wait();
-  const std::array<Number, kLanes> copy = numbers;
-  all.arrive_and_wait();
-  return copy;
-}
-
 inline unsigned __ballot_sync(unsigned, bool condition) {
   unsigned lanes = 0;
-  const std::array<int, kLanes> conditions = exchange_lanes<int>(condition ? 1 : 0);
+  const std::array<int, kLanes> conditions = Warp::exchange(condition ? 1 : 0);
   for (std::size_t i = 0; i < kLanes; ++i)
     lanes |= static_cast<unsigned>(conditions[i]) << i;
   return lanes;
 }
 inline int __reduce_max_sync(unsigned, int number) {
-  const auto numbers = exchange_lanes(number);
+  const auto numbers = Warp::exchange(number);
   return *std::max_element(numbers.begin(), numbers.end());
 }
 inline int __reduce_add_sync(unsigned, int number) {
-  const auto numbers = exchange_lanes(number);
+  const auto numbers = Warp::exchange(number);
   return std::accumulate(numbers.begin(), numbers.end(), 0);
 }
 template <int Width>
 float lanes_sum(float number) {
   static_assert(Width == kLanes);
-  const auto numbers = exchange_lanes(number);
+  const auto numbers = Warp::exchange(number);
   return std::accumulate(numbers.begin(), numbers.end(), 0.0f);
 }
 
