@@ -190,3 +190,19 @@ TEST_CASE("tiles of decode are spread evenly among those of a chunk, whose order
     CHECK(decodes <= static_cast<int>(i + 1) * 64 / 80 + 1);
   }
 }
+
+TEST_CASE("the last tiles of a million are found, although the share of decode tiles is rounded") {
+  for (const bool has_chunk : {false, true}) {
+    Batch batch;
+    batch.q_lengths.assign(70'000, 1);
+    batch.kv_lengths.assign(70'000, 8192);
+    batch.q_lengths.front() = has_chunk ? 33 : 1;
+    batch.heads_q = 64;
+    batch.heads_kv = 16;
+    const int last = 70'000 * 16 + (has_chunk ? 16 : 0) - 1;
+    const std::vector<Tile> tiles = tiles_of(batch, last);
+    REQUIRE(tiles.size() == 2);
+    CHECK(tiles[1].sequence == 69'999);
+    CHECK(tiles[1].head == 60);
+  }
+}
