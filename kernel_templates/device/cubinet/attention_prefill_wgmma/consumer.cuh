@@ -33,13 +33,17 @@ class Consumer {
   // The state of a tile.
   struct State {
     __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
-        : visibility(p, tiles, tile), softmax(p), end(tile.first_step + tile.steps) {}
+        : visibility(p, tiles, tile),
+          softmax(p),
+          end(tile.first_step + tile.steps),
+          has_rows(__any_sync(kAllLanes, warpgroup_row() < tile.rows(p))) {}
 
     Visibility visibility;
     RowSoftmax softmax;
     Output output = {};
     Weights weights;
-    int end;  // the step after the last one
+    int end;        // the step after the last one
+    bool has_rows;  // whether the tile has rows of this warpgroup
   };
 
   // Computes a tile, the first product of which has been started, and starts the next one. Returns
@@ -71,6 +75,7 @@ class Consumer {
   // operands are in registers of the warp.
   __device__ int compute_steps(State& state, Scores& scores, int step) {
     compute_first(state, scores, step);
+    if (!state.has_rows) return skip_steps(state, step);
     bool is_even = first_stage_ == 0;
 #pragma unroll 1
     while (true) {
@@ -82,6 +87,22 @@ class Consumer {
       if (++step >= state.end) return 1;
       compute_next<0>(state, scores, step);
     }
+  }
+
+  // Releases K and V of all steps after the first, except V of the last one, without a product.
+  // Returns the stage of the last step.
+  __device__ int skip_steps(const State& state, int step) {
+    int stage = first_stage_;
+#pragma unroll 1
+    while (++step < state.end) {
+      const int before = stage;
+      stage ^= 1;
+      release(layout_.k_empty(stage));
+      if (step + 1 < state.end) wait_for_k(before);
+      wait_for_v(stage);
+      release(layout_.v_empty(before));
+    }
+    return stage;
   }
 
   // Blocks until Q and the first K of a tile have arrived.
@@ -134,6 +155,10 @@ class Consumer {
   __device__ void wait_for_v(int stage) {
     mbarrier_wait(layout_.v_full(stage), v_.parity(stage));
     v_.end(stage);
+  }
+  __device__ void wait_for_k(int stage) {
+    mbarrier_wait(layout_.k_full(stage), k_.parity(stage));
+    k_.end(stage);
   }
   __device__ void wait_for_k(int stage, const State& state) {
     mbarrier_wait(layout_.k_full(stage), state.softmax.after_weights(k_.parity(stage)));
