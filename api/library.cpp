@@ -59,6 +59,7 @@ Result<KernelBuilds> Library::query_stores(OnFailure reaction, const Query& quer
       return std::move(answered).error();
     if (!answered) {
       log_skipped_store(number, answered.error());
+      builds.failed.push_back({number, std::move(answered).error()});
       continue;
     }
     counted_[number].failure_logged.store(false, std::memory_order_relaxed);
@@ -90,6 +91,17 @@ KernelBuilds Library::candidates(const KernelId& kernel) {
       counted_[store].found.fetch_add(1, std::memory_order_relaxed);
   }
   return builds;
+}
+
+std::vector<UnreadableBuilds> Library::unreadable(const KernelId& kernel, const KernelBuilds& builds) {
+  std::vector<UnreadableBuilds> unreadable = builds.failed;
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    for (Error& error : stores_[number]->unreadable(kernel))
+      unreadable.push_back({number, std::move(error)});
+  }
+  std::stable_sort(unreadable.begin(), unreadable.end(),
+                   [](const auto& a, const auto& b) { return a.store < b.store; });
+  return unreadable;
 }
 
 Result<KernelBuilds> Library::all_of(const KernelId& kernel) {
