@@ -96,8 +96,8 @@ class PrepareRun {
   const std::string caller_{CallerLabel::current()};  // of the thread that prepares
   std::set<Bytes> kernel_entries_;  // encodings of the identities of the entries that are kernels
   std::mutex kernels_mutex_;
-  // Of the entries since the last pause, by the encoding of the identity. Guarded by kernels_mutex_,
-  // except for the specifications, which do not change.
+  // By the encoding of the identity. Guarded by kernels_mutex_, except for the specifications,
+  // which do not change.
   std::map<Bytes, NeededKernel> kernels_;
   std::vector<Outcome> outcomes_ = std::vector<Outcome>(entries_.size());
   std::mutex mutex_;  // guards done_ and the callbacks
