@@ -3,6 +3,8 @@
 
 #include "shared_images.hpp"
 
+#include <cubinet/base/sink_scope.hpp>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -51,6 +53,7 @@ Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log,
 
 template <class Query>
 Result<KernelBuilds> Library::query_stores(OnFailure reaction, const Query& query) {
+  if (reaction == OnFailure::fail) CUBINET_TRY(SinkScope::check_outside("list kernels"));
   KernelBuilds builds;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
@@ -179,6 +182,7 @@ void Library::share(const Cubin& cubin) {
 }
 
 Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
+  CUBINET_TRY(SinkScope::check_outside("read the rows of the stores"));
   const auto none = std::make_shared<const StoredRows>();
   std::vector<std::shared_ptr<const StoredRows>> rows(stores_.size(), none);
   for (std::size_t number = 0; number < stores_.size(); ++number) {
