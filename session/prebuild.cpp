@@ -249,7 +249,7 @@ Result<MatrixExpansion> read_matrix(const SessionOptions& session, const Prebuil
                                     const TemplateCatalog& catalog) {
   CUBINET_TRY_ASSIGN(std::vector<MatrixElement> elements, catalog_elements(session, options.catalogs));
   if (!options.matrix && elements.empty() && options.request.problems.empty() && is_empty(options.workload))
-    return Error{ErrorCode::invalid_argument, "neither a matrix nor problems nor a workload are given",
+    return Error{ErrorCode::invalid_argument, "neither a matrix nor problems nor a workload with entries are given",
                  "give `PrebuildOptions::matrix`, problems with `PrebuildOptions::request`, or "
                  "`PrebuildOptions::workload`"};
   if (options.matrix) {
