@@ -98,6 +98,17 @@ TEST_CASE("options set the number of splits or their tokens, within the limits")
   CHECK(code_of(2, {}, kAttentionPrefill) == ErrorCode::unsupported);
 }
 
+TEST_CASE("a sequence with more rows than the combining kernel counts is not split") {
+  PlanRequest asked = prefill::request(chunk());
+  asked.options.splits = 4;
+  const auto candidates = [&](std::uint32_t q_len) {
+    asked.problem.q_len = q_len;
+    return prefill_split_candidates(asked, kAttentionPrefillWgmma, kTile, {}, true);
+  };
+  CHECK(candidates((1U << 28U) - 3).size() == 1);
+  CHECK(candidates((1U << 28U) - 2).empty());
+}
+
 TEST_CASE("without the kernel that combines, a plan does not split, and requested splits are refused") {
   PlanRequest asked = prefill::request(chunk());
   const auto no_combine = [](const KernelSpec& kernel) { return kernel.name != kPrefillCombineTemplate; };

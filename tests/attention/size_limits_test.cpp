@@ -247,6 +247,27 @@ bool is_right_decode(const AttentionPlan& plan, const PlanStep& step) {
          w.partial_stats_offset == w.partial_output_bytes;
 }
 
+// Returns whether the partial results of every split have a location, and the splits all tokens.
+bool has_partial_results(const AttentionPlan& plan, Wide split_tokens) {
+  const AttentionProblem& p = plan.request.problem;
+  const WorkspaceSizes& w = plan.workspace;
+  const Wide splits = plan.division.kv_splits;
+  if (splits == 1) return w.scratch_bytes == 0;
+  const Wide rows = splits * p.batch * p.q_len * p.heads_q;
+  return splits * split_tokens >= p.kv_len && w.partial_stats_bytes == rows * 4 &&
+         w.partial_output_bytes == divided_up(rows * p.head_dim_v * 4, 256) * 256 &&
+         w.partial_stats_offset == w.partial_output_bytes &&
+         Wide{w.scratch_bytes} == Wide{w.partial_stats_offset} + w.partial_stats_bytes;
+}
+
+// Returns whether the grid has a thread for 8 columns of every row, and no index of a row overflows.
+bool is_right_combine(const AttentionPlan& plan, const PlanStep& step) {
+  const AttentionProblem& p = plan.request.problem;
+  const Wide rows = Wide{p.q_len} * p.heads_q;
+  return plan.division.kv_splits > 1 && rows <= kLargestCount && step.threads == 128 &&
+         Wide{step.grid[0]} == divided_up(rows * p.head_dim_v, 1024) && step.grid[1] == p.batch;
+}
+
 // Returns whether the grid has no more blocks than tiles and the argument has every size.
 bool is_right_prefill(const AttentionPlan& plan, const PlanStep& step) {
   const AttentionProblem& p = plan.request.problem;
@@ -255,8 +276,10 @@ bool is_right_prefill(const AttentionPlan& plan, const PlanStep& step) {
   const Wide kv_tokens = paged ? p.tokens_per_page : p.kv_len;
   const Wide heads = p.heads_q / static_cast<unsigned>(a.tile_heads.divisor);
   const Wide rows = Wide{p.q_len} * static_cast<unsigned>(a.tile_heads.divisor);
-  const Wide tiles = Wide{p.batch} * heads * divided_up(rows, plan.row.selector.tile_size_q);
-  return static_cast<Wide>(a.q_batch_stride) == Wide{p.heads_q} * p.head_dim_qk * p.q_len &&
+  const Wide tiles =
+      Wide{p.batch} * heads * divided_up(rows, plan.row.selector.tile_size_q) * plan.division.kv_splits;
+  return has_partial_results(plan, static_cast<unsigned>(a.split_tokens)) &&
+         static_cast<Wide>(a.q_batch_stride) == Wide{p.heads_q} * p.head_dim_qk * p.q_len &&
          static_cast<Wide>(a.o_batch_stride) == Wide{p.heads_q} * p.head_dim_v * p.q_len &&
          static_cast<Wide>(a.k_outer_stride) == kv_tokens * p.heads_kv * p.head_dim_qk &&
          rows <= kLargestCount && tiles <= kLargestCount && Wide{step.grid[0]} <= tiles;
@@ -285,6 +308,7 @@ bool is_right(const AttentionPlan& plan, const PlanStep& step) {
   if (step.entry_point == "attention_lse") return is_right_lse(problem, step);
   if (step.entry_point == "attention_reduction" || step.entry_point == "attention_combine") return true;
   if (plan.backend_name() == kPublishedBackend) return is_right_published(plan, step);
+  if (step.entry_point == "attention_prefill_combine") return is_right_combine(plan, step);
   const bool is_prefill = step.entry_point.starts_with("attention_prefill");
   return is_prefill ? is_right_prefill(plan, step) : is_right_decode(plan, step);
 }

@@ -25,9 +25,13 @@ std::uint64_t partial_bytes(const AttentionProblem& problem, std::uint32_t split
                             (problem.head_dim_v + std::uint64_t{1}) * sizeof(float));
 }
 
+// The combining kernel counts the rows of a sequence, up to the end of its last CTA, in 31 bits.
 bool fits(const AttentionProblem& problem, const PrefillSplits& splits) {
-  return splits.count == 1 ||
-         (problem.batch <= kMaximumGridYz && partial_bytes(problem, splits.count) <= kLargestTensorBytes);
+  constexpr std::uint64_t kRowsOfCta = 16;
+  if (splits.count == 1) return true;
+  return problem.batch <= kMaximumGridYz &&
+         std::uint64_t{problem.q_len} * problem.heads_q <= kLargestCount - kRowsOfCta &&
+         partial_bytes(problem, splits.count) <= kLargestTensorBytes;
 }
 
 }  // namespace
