@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kFunctions = ".text.";
 constexpr std::string_view kIntermediate = ".nv.capmerc.text.";
 constexpr std::string_view kConstantSection = ".nv.constant3";
-constexpr std::string_view kAddressRelocations = ".rela.nv.constant4";
+constexpr std::string_view kAddressSection = ".nv.constant4";
 constexpr unsigned kConstantBank = 3;
 constexpr unsigned kAddressBank = 4;
 constexpr std::size_t kWordBytes = 4;
@@ -37,15 +37,8 @@ class ConstantBanks {
     ConstantBanks banks;
     CUBINET_TRY_ASSIGN(const std::vector<ElfSymbol> symbols, elf.symbols());
     banks.read_constants(elf, symbols);
-    const ElfSection* const section = elf.find_section(kAddressRelocations);
-    if (section == nullptr) return banks;
-    const ByteView content = section->content;
-    for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= content.size(); at += sizeof(Elf64_Rela)) {
-      const std::uint64_t symbol = ELF64_R_SYM(number_at(content, at + 8));
-      if (symbol >= symbols.size()) continue;
-      banks.addresses_[number_at(content, at)] = {symbols[static_cast<std::size_t>(symbol)].name,
-                                                  number_at(content, at + 16)};
-    }
+    banks.read_addresses(elf, symbols, true);
+    banks.read_addresses(elf, symbols, false);
     return banks;
   }
 
@@ -76,6 +69,24 @@ class ConstantBanks {
     std::string_view name;
     ByteView content;
   };
+
+  // Reads the relocations of the slots. Before 9.0 they have no addend, and the slot holds it.
+  void read_addresses(const ElfImage& elf, const std::vector<ElfSymbol>& symbols, bool with_addend) {
+    const std::string name = (with_addend ? ".rela" : ".rel") + std::string(kAddressSection);
+    const ElfSection* const section = elf.find_section(name);
+    const ElfSection* const slots = elf.find_section(kAddressSection);
+    if (section == nullptr || slots == nullptr) return;
+    const ByteView content = section->content;
+    const std::size_t step = with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+    for (std::size_t at = 0; at + step <= content.size(); at += step) {
+      const std::uint64_t symbol = ELF64_R_SYM(number_at(content, at + 8));
+      if (symbol >= symbols.size()) continue;
+      const std::uint64_t offset = number_at(content, at);
+      const std::uint64_t addend =
+          with_addend ? number_at(content, at + 16) : number_at(slots->content, offset);
+      addresses_[offset] = {symbols[static_cast<std::size_t>(symbol)].name, addend};
+    }
+  }
 
   void read_constants(const ElfImage& elf, const std::vector<ElfSymbol>& symbols) {
     for (const ElfSymbol& symbol : symbols) {
