@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,11 +25,12 @@ constexpr std::string_view kAddressSection = ".nv.constant4";
 constexpr unsigned kConstantBank = 3;
 constexpr unsigned kAddressBank = 4;
 constexpr std::size_t kWordBytes = 4;
+constexpr std::uint64_t kSlotBytes = 8;
 
 constexpr std::uint8_t kVariableSymbol = 1;  // STT_OBJECT
 
-// A variable or function, and an offset in it.
-using Target = std::pair<std::string_view, std::uint64_t>;
+// A variable or function, an offset in it, and the byte of the address that is read.
+using Target = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
 
 // The contents of the constant banks of a module: the user's constants, and addresses.
 class ConstantBanks {
@@ -42,10 +44,13 @@ class ConstantBanks {
     return banks;
   }
 
-  // Returns the address in a slot of .nv.constant4, by the slot's offset.
+  // Returns the address in the slot of .nv.constant4 that has the offset. Before 9.0 instructions
+  // read the halves of a slot.
   std::optional<Target> address_at(std::uint64_t offset) const {
-    const auto found = addresses_.find(offset);
-    return found == addresses_.end() ? std::nullopt : std::optional(found->second);
+    const std::uint64_t in_slot = offset % kSlotBytes;
+    const auto found = addresses_.find(offset - in_slot);
+    if (found == addresses_.end()) return std::nullopt;
+    return Target{found->second.name, found->second.addend, in_slot};
   }
   // Returns the variable at an offset of .nv.constant3.
   std::optional<Target> constant_at(std::uint64_t offset) const {
@@ -53,7 +58,7 @@ class ConstantBanks {
     if (behind == constants_.begin()) return std::nullopt;
     const auto& [begin, constant] = *--behind;
     if (offset - begin >= constant.content.size()) return std::nullopt;
-    return Target{constant.name, offset - begin};
+    return Target{constant.name, offset - begin, 0};
   }
   std::optional<Target> at(unsigned bank, std::uint64_t offset) const {
     return bank == kAddressBank ? address_at(offset) : constant_at(offset);
@@ -65,6 +70,10 @@ class ConstantBanks {
   }
 
  private:
+  struct Address {
+    std::string_view name;
+    std::uint64_t addend = 0;
+  };
   struct Constant {
     std::string_view name;
     ByteView content;
@@ -106,7 +115,7 @@ class ConstantBanks {
     return named;
   }
 
-  std::map<std::uint64_t, Target> addresses_;
+  std::map<std::uint64_t, Address> addresses_;  // by the offset of the slot
   std::map<std::uint64_t, Constant> constants_;
 };
 
