@@ -116,10 +116,12 @@ Result<std::vector<StoredRecord>> RecordCache::listed_of(Folder& folder, const K
 }
 
 std::vector<Error> RecordCache::unreadable(const KernelId& kernel) {
-  Folder& folder = folders_[HomeLayout::record_folder_of(kernel.hash())];
+  const std::size_t number = HomeLayout::record_folder_of(kernel.hash());
+  Folder& folder = folders_[number];
   const std::string prefix = entry_prefix(kernel.hash());
   const std::lock_guard lock(folder.mutex);
   std::vector<Error> errors;
+  if (!refresh(number, Look::by_path)) return errors;  // of_kernel() returns this error
   const auto first = folder.records.lower_bound(prefix);
   for (auto entry = first; entry != folder.records.end() && entry->first.starts_with(prefix); ++entry) {
     if (entry->second.record != nullptr) continue;

@@ -168,7 +168,14 @@ TEST_CASE("a record that is skipped is listed with its file, the reason and the 
     CHECK(errors[0].message.starts_with("'" + file.string() + "' is damaged: "));
     CHECK(errors[0].remedy == "call `Home::repair()`, which sets it aside");
   }
+  fs::permissions(file, fs::perms::others_write, fs::perm_options::add);
+  const std::vector<Error> untrusted = fixture.home.open()->unreadable(kernel);
+  REQUIRE(untrusted.size() == 1);
+  CHECK(untrusted[0].to_line() == "'" + file.string() +
+                                      "' can be written by others (call `Home::repair()`, "
+                                      "which sets it aside)");
   REQUIRE(fixture.registry->repair());
+  CHECK_FALSE(fs::exists(file));
   CHECK(fixture.home.open()->unreadable(kernel).empty());
 }
 
