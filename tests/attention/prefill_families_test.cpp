@@ -42,6 +42,18 @@ TEST_CASE("warpgroups compute prefill on Hopper alone, and head dims of whole bl
   CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
 }
 
+TEST_CASE("warpgroups leave pages that are no groups of eight tokens to the portable family") {
+  AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+  problem.tokens_per_page = 4;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("pages have 4") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
+  problem.layout = QkvLayout::contiguous_kv;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+  problem.layout = QkvLayout::paged_kv;
+  problem.tokens_per_page = 24;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+}
+
 TEST_CASE("every plan of warpgroups is a specification that the template accepts, with its shared memory") {
   const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
   for (const auto& [qk, v] : {std::pair{64U, 64U}, {128U, 128U}, {192U, 128U}, {256U, 256U}}) {

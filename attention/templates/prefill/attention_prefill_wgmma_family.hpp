@@ -12,6 +12,9 @@ inline constexpr ComputeCapability kDevice{9, 0};
 inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kDevice)
     return "attention_prefill_wgmma has instructions of devices of " + kDevice.to_string() + " alone";
+  if (problem.layout == QkvLayout::paged_kv && problem.tokens_per_page % 8 != 0)
+    return "attention_prefill_wgmma copies groups of 8 tokens, and the pages have " +
+           std::to_string(problem.tokens_per_page);
   if (converts_kv(problem)) return "attention_prefill_wgmma multiplies KV as it is, of 16 bits";
   if (problem.data_type_o == DataType::e4m3) return "attention_prefill_wgmma has no output of e4m3";
   if (problem.head_dim_qk % 64 == 0) return "";
