@@ -121,8 +121,7 @@ __device__ inline Correction update_invariant_softmax(RowStateOf<Shape>& state, 
   Correction correction;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    correction.of_half[half] =
-        update_invariant_maximum(state.maximum[half], scores, half, scale_log2[half]);
+    correction.of_half[half] = update_invariant_maximum(state.maximum[half], scores, half, scale_log2[half]);
     weigh_invariant_row(scores, half, scale_log2[half], state.maximum[half], correction.of_half[half],
                         state.sum[half]);
   }

@@ -185,16 +185,16 @@ class Consumer {
 #pragma unroll
       for (int part = 0; part < 4; ++part)
         Wgmma<dtype, kSlice>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
-                                      descriptor_behind(k, block * kKvBlockBytes + part * 32),
-                                      block + part > 0);
+                                       descriptor_behind(k, block * kKvBlockBytes + part * 32),
+                                       block + part > 0);
     }
     wgmma_commit();
   }
 
   // Starts the product of the weights and V of a slice of a stage, which is added to the output.
   __device__ void multiply_pv(Output& output, Weights& weights, int stage, int slice) const {
-    const MatrixDescriptor v = columns_of_k(
-        layout_.v(stage) + slice * (kSlice / kGroupRows) * kGroupBytesV, kKvBlockBytes, kGroupBytesV);
+    const MatrixDescriptor v = columns_of_k(layout_.v(stage) + slice * (kSlice / kGroupRows) * kGroupBytesV,
+                                            kKvBlockBytes, kGroupBytesV);
 #pragma unroll
     for (int part = 0; part < kSlice / 16; ++part)
       Wgmma<dtype, head_dim_v>::template multiply<LayoutB::columns_of_k>(

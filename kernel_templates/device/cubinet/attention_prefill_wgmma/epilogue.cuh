@@ -67,8 +67,7 @@ class Epilogue {
     const int token = tile_.q_token + token_of_tile;
     const int head = tile_.head + row - token_of_tile * p_.tile_heads.divisor;
     // A tile may have fewer tokens than rows, if its heads are no divisor of the rows.
-    return {token, head,
-            token < tile_.q_len && (token_of_tile + 1) * p_.tile_heads.divisor <= tile_size_q};
+    return {token, head, token < tile_.q_len && (token_of_tile + 1) * p_.tile_heads.divisor <= tile_size_q};
   }
   __device__ GlobalAddress address_of(const Row& row) const {
     const long long first =
