@@ -442,7 +442,6 @@ TEST_CASE(
         windowed.spec.set("separate_page_tables", ParameterValue(is_paged));
         requests.push_back(dense);
         requests.push_back(windowed);
-        if (is_tall) continue;  // soft caps need more registers
         windowed.spec.set("soft_cap", ParameterValue(true));
         requests.push_back(windowed);
       }

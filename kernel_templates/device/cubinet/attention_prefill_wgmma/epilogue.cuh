@@ -116,7 +116,10 @@ class Epilogue {
   template <typename Element, class Finished>
   __device__ static void store_row(const Output& output, int half, const Finished& finished,
                                    GlobalAddress target, bool exists) {
-    const int lane = static_cast<int>(threadIdx.x) % 4;
+    unsigned thread = threadIdx.x;
+    // With invariant numerics the consumers' loop has no registers for the offset of the lane.
+    if constexpr (kInvariant) keep_in_register(thread);
+    const int lane = static_cast<int>(thread) % 4;
     if constexpr (is_same<Element, fp32>) {
       if (!exists) return;
 #pragma unroll
