@@ -60,13 +60,18 @@ Result<StoredRecord> FileStore::read_record(const std::string& name) const {
   const fs::path path = home_.record(name);
   CUBINET_TRY_ASSIGN(const OwnFile file, files_->read_own(path, kMaximumRecordBytes));
   auto record = decode_record(file.content);
+  const bool is_damaged = record ? entry_name(record->identity.kernel_hash(), file.content) != name
+                                 : record.error().code == ErrorCode::corruption;
+  if (is_damaged) {
+    Error error =
+        damaged_file(path, record ? "it holds the record of another entry" : record.error().message);
+    error.remedy = "call `Home::repair()`, which sets it aside";
+    return error;
+  }
   if (!record) {
     Error error = std::move(record).error();
     error.message = "'" + path.string() + "': " + error.message;
     return error;
-  }
-  if (entry_name(record->identity.kernel_hash(), file.content) != name) {
-    return damaged_file(path, "it holds the record of another entry");
   }
   return StoredRecord{std::make_shared<const CubinRecord>(*std::move(record)), file.status.modified_ns, name};
 }

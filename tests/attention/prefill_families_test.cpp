@@ -84,6 +84,19 @@ TEST_CASE("short prompts fill the tiles of warpgroups with the heads of a group,
   CHECK(heads(256) == 1);
 }
 
+TEST_CASE("sequences of a ragged batch share tiles between the heads of a group, unless that wastes rows") {
+  const auto heads = [](std::uint32_t group) {
+    AttentionProblem problem = prefill::prompts(65, 10240, 2048);
+    problem.ragged_q = true;
+    problem.heads_q = 8 * group;
+    return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma).block.tile_heads;
+  };
+  for (const std::uint32_t group : {1U, 2U, 4U, 5U, 7U, 8U, 16U, 64U})
+    CHECK(heads(group) == group);
+  CHECK(heads(48) == 1);  // 96 of 128 rows
+  CHECK(heads(65) == 1);
+}
+
 TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 rows of head dim 64") {
   const auto tile = [](std::uint32_t tokens, QkvLayout layout, std::uint32_t head_dim) {
     AttentionProblem problem = prefill::prompts(4, tokens, tokens);

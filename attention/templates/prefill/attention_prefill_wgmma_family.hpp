@@ -25,11 +25,14 @@ inline bool preferred(const AttentionProblem& problem, ComputeCapability device)
   return gap(problem, device).empty();
 }
 
-// Returns the heads that share a tile. A tile of one head has q_len rows at most, so short prompts
-// fill it with several heads.
+// Returns the heads that share a tile: those of a group, or one. A tile of one head has q_len rows
+// at most, so short prompts fill it with several heads. Ragged batches may have short sequences
+// whatever q_len is, so they do the same if a tile loses at most a sixteenth of its rows.
 inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTile& tile) {
   const std::uint32_t group = problem.group_size();
-  return problem.q_len < 2 * tile.q && group <= tile.q ? group : 1;
+  const bool is_short = problem.q_len < 2 * tile.q && group <= tile.q;
+  const bool may_be_short = problem.ragged_q && tile.q % group <= tile.q / 16;
+  return is_short || may_be_short ? group : 1;
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {

@@ -37,14 +37,18 @@ class Consumer {
   // The state of a tile.
   struct State {
     __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
-        : visibility(p, tiles, tile), softmax(p), end(tile.first_step + tile.steps) {}
+        : visibility(p, tiles, tile),
+          softmax(p),
+          end(tile.first_step + tile.steps),
+          has_rows(__any_sync(kAllLanes, warpgroup_row() < tile.rows(p))) {}
 
     Visibility visibility;
     RowSoftmax softmax;
     Output output = {};  // of the present segment
     FoldedRows folded;   // the segments before it
     Weights weights;
-    int end;  // the step after the last one
+    int end;        // the step after the last one
+    bool has_rows;  // whether the tile has rows of this warpgroup
   };
 
   // Computes a tile, the first product of which has been started, and starts the next one. Returns
@@ -84,6 +88,7 @@ class Consumer {
   // operands are in registers of the warp.
   __device__ int compute_steps(State& state, Scores& scores, int step) {
     compute_first(state, scores, step);
+    if (!state.has_rows) return skip_steps(state, step);
     bool is_even = first_stage_ == 0;
 #pragma unroll 1
     while (true) {
@@ -97,6 +102,26 @@ class Consumer {
       if (++step >= state.end) return 1;
       compute_slice<0, 0>(state, scores, step);
     }
+  }
+
+  // Releases K and V of all steps after the first, except V of the last one, without a product.
+  // Returns the stage of the last step.
+  __device__ int skip_steps(const State& state, int step) {
+    int stage = first_stage_;
+    if constexpr (kSlices > 1) {  // compute_first() leaves both to the last slice of the step
+      release(layout_.k_empty(stage));
+      if (step + 1 < state.end) wait_for_k(stage ^ 1);
+    }
+#pragma unroll 1
+    while (++step < state.end) {
+      const int before = stage;
+      stage ^= 1;
+      release(layout_.k_empty(stage));
+      if (step + 1 < state.end) wait_for_k(before);
+      wait_for_v(stage);
+      release(layout_.v_empty(before));
+    }
+    return stage;
   }
 
   // Blocks until Q and the first K of a tile have arrived.
@@ -163,10 +188,18 @@ class Consumer {
     }
   }
 
-  __device__ void wait_for_v(int stage, const State& state) {
-    const unsigned parity = v_.parity(stage);
-    mbarrier_wait(layout_.v_full(stage), kSlices == 1 ? parity : state.softmax.after_weights(parity));
+  __device__ void wait_for_v(int stage) {
+    mbarrier_wait(layout_.v_full(stage), v_.parity(stage));
     v_.end(stage);
+  }
+  __device__ void wait_for_v(int stage, const State& state) {
+    if constexpr (kSlices == 1) return wait_for_v(stage);
+    mbarrier_wait(layout_.v_full(stage), state.softmax.after_weights(v_.parity(stage)));
+    v_.end(stage);
+  }
+  __device__ void wait_for_k(int stage) {
+    mbarrier_wait(layout_.k_full(stage), k_.parity(stage));
+    k_.end(stage);
   }
   __device__ void wait_for_k(int stage, const State& state) {
     mbarrier_wait(layout_.k_full(stage), state.softmax.after_weights(k_.parity(stage)));
