@@ -12,7 +12,15 @@
     {"name": "tile_size_kv", "type": "int", "values": [80, 128, 176], "default": 128,
      "summary": "KV tokens of one step"},
     {"name": "stages", "type": "int", "values": [2], "default": 2,
-     "summary": "stages of K and of V in shared memory"}
+     "summary": "stages of K and of V in shared memory"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
+  ],
+  "constraints": [
+    {"require": "numerics == 'fast' || head_dim_v <= 128",
+     "message": "numerics invariant needs head_dim_v up to 128: a thread has no registers for a segment and the ones before it"},
+    {"require": "numerics == 'fast' || tile_size_kv == 128",
+     "message": "numerics invariant needs tile_size_kv 128: a step consists of two slices of 64 tokens, and a segment of whole steps"}
   ],
   "kernels": [
     {"name": "attention_prefill_wgmma",
@@ -23,7 +31,10 @@
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, SMs)",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "invariant": "numerics == 'invariant'"
+  }
 }
 */
 // Grid: any number of CTAs. A CTA computes one tile of Q after the other. A counter in global

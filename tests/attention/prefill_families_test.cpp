@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace cubinet {
 namespace {
@@ -119,6 +120,46 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
   CHECK(tile(2048, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
+}
+
+TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits the registers twice") {
+  AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+  problem.numerics = AttentionNumerics::invariant;
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  for (const auto& [qk, v, rows] : {std::tuple{64U, 64U, 192U}, {128U, 128U, 128U}, {192U, 128U, 128U}}) {
+    for (const bool caps : {false, true}) {
+      problem.head_dim_qk = qk;
+      problem.head_dim_v = v;
+      problem.soft_cap = caps ? std::optional(30.0) : std::nullopt;
+      problem.window = caps ? 1000 : kUnlimited;
+      CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
+      const PrefillPlan made = prefill::plan(prefill::request(problem), kAttentionPrefillWgmma);
+      CHECK(made.spec.parameters.at("numerics") == ParameterValue(std::string("invariant")));
+      CHECK(made.tile == PrefillTile{rows, 128, 2});
+      const auto resolved = kernel_template->resolve(made.spec);
+      REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
+      CHECK(*resolved == made.spec);
+    }
+  }
+  problem.head_dim_qk = problem.head_dim_v = 256;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("up to 128") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
+  problem.numerics = AttentionNumerics::fast;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+}
+
+TEST_CASE("the template of warpgroups refuses invariant numerics of other steps, and of wide heads") {
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  const auto message = [&](int head_dim, int tokens) {
+    KernelSpec spec{kAttentionPrefillWgmma.name, {}};
+    spec.set("head_dim_qk", head_dim).set("head_dim_v", head_dim).set("numerics", "invariant");
+    spec.set("tile_size_kv", tokens);
+    const auto resolved = kernel_template->resolve(spec);
+    return resolved ? std::string() : resolved.error().message;
+  };
+  CHECK(message(128, 128).empty());
+  CHECK(message(128, 176).find("needs tile_size_kv 128") != std::string::npos);
+  CHECK(message(256, 128).find("needs head_dim_v up to 128") != std::string::npos);
 }
 
 }  // namespace

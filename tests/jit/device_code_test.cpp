@@ -427,6 +427,26 @@ TEST_CASE(
       }
     }
   }
+  for (const auto& [qk, v] : {std::pair{64, 64}, {128, 128}, {192, 128}}) {
+    for (const char* layout : {"paged", "contiguous"}) {
+      const bool is_paged = std::string_view(layout) == "paged";
+      for (const bool is_tall : {false, true}) {
+        if (is_tall && qk != 64) continue;
+        CompileRequest& request = add("attention_prefill_wgmma", "sm_90a");
+        request.spec.set("head_dim_qk", qk).set("head_dim_v", v).set("kv_layout", layout);
+        request.spec.set("tile_size_q", is_tall ? 192 : 128);
+        CompileRequest dense = request;
+        dense.spec.set("mask", "dense").set("dtype_o", "fp32");
+        CompileRequest windowed = request;
+        windowed.spec.set("sliding_window", ParameterValue(true)).set("dtype", "fp16").set("dtype_o", "fp32");
+        windowed.spec.set("separate_page_tables", ParameterValue(is_paged));
+        requests.push_back(dense);
+        requests.push_back(windowed);
+        windowed.spec.set("soft_cap", ParameterValue(true));
+        requests.push_back(windowed);
+      }
+    }
+  }
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 

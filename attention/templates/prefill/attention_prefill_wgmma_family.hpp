@@ -17,6 +17,8 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
            std::to_string(problem.tokens_per_page);
   if (converts_kv(problem)) return "attention_prefill_wgmma multiplies KV as it is, of 16 bits";
   if (problem.data_type_o == DataType::e4m3) return "attention_prefill_wgmma has no output of e4m3";
+  if (problem.is_invariant() && problem.head_dim_v > 128)
+    return "attention_prefill_wgmma has invariant numerics for head dims of V up to 128";
   if (problem.head_dim_qk % 64 == 0) return "";
   return "attention_prefill_wgmma has head dims of whole blocks of 64 elements, and the problem has " +
          std::to_string(problem.head_dim_qk);
@@ -52,10 +54,18 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   return block;
 }
 
+// Returns the tiles with invariant numerics, all of which give the same bits. A step consists of
+// two slices of 64 tokens, whose scores leave registers for soft caps and windows.
+inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem) {
+  if (problem.head_dim_qk == 64) return {{192, 128, 2}, {128, 128, 2}};
+  return {{128, 128, 2}};
+}
+
 // The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
 // Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
 // 16 tokens.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
+  if (problem.is_invariant()) return invariant_tiles(problem);
   const bool plain = !problem.soft_cap && !problem.is_sliding();
   if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}, {128, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
@@ -74,6 +84,7 @@ inline const PrefillFamily kAttentionPrefillWgmma = {
     .tiles = attention_prefill_wgmma::tiles,
     .block = attention_prefill_wgmma::block,
     .has_maps = true,
+    .has_numerics = true,
     .has_splits = true,
     .reader = KvReader::warpgroups,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The sizes of the template `attention_prefill_wgmma`, computed from its parameters.
+#include <cubinet/attention/invariant.cuh>
 #include <cubinet/kernel_templates/attention_prefill_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/parameters.cuh>
@@ -14,6 +15,7 @@ using kernel_templates::AttentionPrefillParameters;
 
 constexpr bool kPaged = kv_layout == kv_layout_values::paged;
 constexpr bool kCausal = mask == mask_values::causal;
+constexpr bool kInvariant = numerics == numerics_values::invariant;
 
 // One producer warpgroup, and consumer warpgroups of 64 rows each.
 constexpr int kWarpgroup = 128;
@@ -25,6 +27,11 @@ constexpr int kProducerRegisters = kConsumers == 3 ? 32 : 40;
 constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
 
 constexpr int kStep = tile_size_kv;  // KV tokens of one step
+// Tokens that are multiplied at a time. With invariant numerics a step has several slices, because
+// the maximum of a row belongs to 64 tokens.
+constexpr int kSlice = kInvariant ? attention::kInvariantStep : kStep;
+constexpr int kSlices = kStep / kSlice;
+constexpr int kStepsOfSegment = kInvariant ? attention::kInvariantSegment / kStep : 1;
 
 // Rows are stored in blocks of 64 elements, which are 128 bytes. Without pages, the rows of a block
 // are adjacent. With pages, groups of 8 rows of all blocks are, so one box holds all columns of the
@@ -54,7 +61,9 @@ constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
 constexpr int kSharedBytes = kBarriersOffset + (5 * stages + 2 + 2 * kQStages * kConsumers) * 8;
 
 static_assert(stages == 2, "the consumers' loop has a step for each stage");
-static_assert(kStep % 16 == 0, "a step consists of whole products");
+static_assert(kSlice % 16 == 0, "a slice consists of whole products");
+static_assert(kStep % kSlice == 0, "a step consists of whole slices");
+static_assert(!kInvariant || attention::kInvariantSegment % kStep == 0, "a segment consists of whole steps");
 static_assert(attention_prefill_wgmma_threads == kThreads, "the host's formula of the CTA size differs");
 static_assert(attention_prefill_wgmma_shared_bytes == kSharedBytes,
               "the host's formula of the shared memory differs");
