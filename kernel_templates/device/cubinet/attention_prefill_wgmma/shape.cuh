@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The sizes of the template `attention_prefill_wgmma`, computed from its parameters.
-#include <cubinet/attention/invariant.cuh>
+#include <cubinet/attention/invariant_sizes.cuh>
 #include <cubinet/kernel_templates/attention_prefill_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/parameters.cuh>

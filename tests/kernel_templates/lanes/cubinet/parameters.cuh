@@ -15,6 +15,8 @@ enum class mask_values { causal, dense };
 constexpr mask_values mask = mask_values::causal;
 constexpr bool sliding_window = true;
 constexpr bool soft_cap = false;
+enum class numerics_values { fast, invariant };
+constexpr numerics_values numerics = numerics_values::fast;
 constexpr bool separate_page_tables = false;
 constexpr int tile_size_q = 128;
 constexpr int tile_size_kv = 128;
