@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <string_view>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -157,6 +158,12 @@ std::int64_t CacheFolder::last_change(const std::string& name) const {
   return latest;
 }
 
+Result<std::int64_t> CacheFolder::last_modified() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) return error("look at", {}, errno);
+  return nanoseconds(status.st_mtim);
+}
+
 Result<void> CacheFolder::write(const std::string& name, ByteView content) const {
   OpenFile file(
       ::openat(descriptor_, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -203,16 +210,8 @@ void CacheFolder::remove(const std::string& name) const {
   ::unlinkat(descriptor_, name.c_str(), AT_REMOVEDIR);
 }
 
-void CacheFolder::remove_abandoned(std::string_view prefix) const {
-  constexpr std::time_t kSeconds = 3600;
-  const auto names = list();
-  if (!names) return;
-  for (const std::string& name : *names) {
-    struct stat status {};
-    if (name.starts_with(prefix) && ::fstatat(descriptor_, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(status.st_mode) && status.st_mtime < std::time(nullptr) - kSeconds)
-      remove(name);
-  }
+bool CacheFolder::lock() const {
+  return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
 }
 
 Result<void> CacheFolder::sync() const {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -37,6 +36,9 @@ class CacheFolder {
   // Returns when a file, or a folder and the files in it, last changed, in nanoseconds since the
   // epoch (ctime, which no user can set). Returns 0 if there is none.
   std::int64_t last_change(const std::string& name) const;
+  // Returns when a name in this folder was last added or removed (mtime), in nanoseconds since the
+  // epoch.
+  Result<std::int64_t> last_modified() const;
   // Creates a read-only file. sync() writes it to the disk.
   Result<void> write(const std::string& name, ByteView content) const;
   // Moves a subfolder, or a file, to a name in `to`. Returns false and moves nothing if the name is
@@ -45,8 +47,9 @@ class CacheFolder {
   Result<bool> move_file(const std::string& name, const CacheFolder& to, const std::string& new_name) const;
   // Removes a file, or a subfolder with its content.
   void remove(const std::string& name) const;
-  // Removes the subfolders with this prefix that have not changed for an hour.
-  void remove_abandoned(std::string_view prefix) const;
+  // Takes the lock of this folder (flock) until the object ends. Returns false if another process
+  // or object holds it, or if the file system has no such locks.
+  bool lock() const;
   // Writes all files of the file system to the disk: one call instead of one for each file.
   Result<void> sync() const;
 

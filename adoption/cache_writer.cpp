@@ -4,19 +4,14 @@
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <string_view>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace cubinet {
 namespace {
-
-constexpr std::string_view kStaging = ".cubinet.";
 
 bool has_content(const CacheFolder& folder, const std::string& name, const Bytes& content) {
   const auto found = folder.read(name, content.size());
@@ -30,7 +25,7 @@ Result<CacheWriter> CacheWriter::open(const CacheTool& tool, const std::string& 
   const std::string path = std::filesystem::absolute(folder, failure).lexically_normal().string();
   if (failure) return io_error("cannot tell the working directory", failure.value());
   CUBINET_TRY_ASSIGN(CacheFolder cache, CacheFolder::make(path));
-  cache.remove_abandoned(kStaging);
+  remove_abandoned_stages(cache);
   const std::string below(tool.entries.empty() ? "." : tool.entries);
   CUBINET_TRY_ASSIGN(CacheFolder entries, cache.make_folder(below));
   return CacheWriter(tool, std::move(cache), std::move(entries),
@@ -54,16 +49,10 @@ bool CacheWriter::has(const std::string& entry, const std::vector<CacheFile>& fi
                      [&](const CacheFile& file) { return has_content(*folder, file.name, file.content); });
 }
 
-// Processes of several containers, which share a cache, may have the same process id, so the name
-// is random.
 Result<void> CacheWriter::make_stage() {
-  while (!stage_) {
-    std::uint64_t digits = 0;
-    if (::getentropy(&digits, sizeof(digits)) != 0) return io_error("cannot get random digits", errno);
-    std::string name = std::string(kStaging) + std::to_string(digits) + ".tmp";
-    CUBINET_TRY_ASSIGN(std::optional<CacheFolder> made, cache_.make_new_folder(name));
-    if (made) stage_.emplace(Stage{std::move(name), *std::move(made)});
-  }
+  if (stage_) return {};
+  CUBINET_TRY_ASSIGN(CacheStage made, make_cache_stage(cache_));
+  stage_.emplace(std::move(made));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cache_folder.hpp"
+#include "cache_stage.hpp"
 #include "cache_tool.hpp"
 
 #include <optional>
@@ -26,8 +27,7 @@ class CacheWriter {
     Result<Outcome> outcome;  // written, present or taken
   };
 
-  // Creates the folder if it is missing. Removes what writers that were killed have left for an
-  // hour.
+  // Creates the folder if it is missing. Removes the stages of writers that were killed.
   static Result<CacheWriter> open(const CacheTool& tool, const std::string& folder);
   CacheWriter(CacheWriter&&) = default;
   CacheWriter& operator=(CacheWriter&&) = delete;
@@ -44,12 +44,6 @@ class CacheWriter {
   std::vector<Published> publish();
 
  private:
-  // A folder that only its maker uses.
-  struct Stage {
-    std::string name;
-    CacheFolder folder;
-  };
-
   CacheWriter(const CacheTool& tool, CacheFolder cache, CacheFolder entries, std::string path)
       : tool_(&tool), cache_(std::move(cache)), entries_(std::move(entries)), path_(std::move(path)) {}
   bool has_files() const { return tool_->shape == CacheTool::Shape::file; }
@@ -62,7 +56,7 @@ class CacheWriter {
   CacheFolder cache_;
   CacheFolder entries_;
   std::string path_;  // absolute path of entries_
-  std::optional<Stage> stage_;
+  std::optional<CacheStage> stage_;
   std::vector<std::string> staged_;  // the entries in stage_
 };
 

@@ -267,9 +267,13 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
     looked_for = policy.empty() ? "none" : "none, " + policy;
   }
   const bool has_template = kernel.request() != nullptr;
+  std::string unread;
+  for (const UnreadableBuilds& each : library_.unreadable(kernel.id(), builds))
+    unread += "; " + each.error.to_line();
   return Error{ErrorCode::not_found,
                kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
-                   " (targets looked for: " + looked_for + skipped_builds(builds, build_request) + "), and " +
+                   " (targets looked for: " + looked_for + skipped_builds(builds, build_request) + unread +
+                   "), and " +
                    (has_template ? "compiling is switched off" + caches_without_build()
                                  : "no template known here makes it"),
                has_template ? "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"
@@ -291,6 +295,9 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
     return *std::move(found);
   }
   if (!may_be_obtained) return miss(kernel, device, builds, asked.build_request);
+  // Listed before the new build takes the place of a damaged one.
+  std::vector<UnreadableBuilds> unreadable;
+  if (explains_ && why != nullptr) unreadable = library_.unreadable(kernel.id(), builds);
   const double find_seconds = watch.seconds();
   const auto target = target_to_build(kernel, device, builds);
   auto built =
@@ -299,7 +306,8 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
   if (!built) return std::move(built).error();
   built->find_seconds += find_seconds;
   if (explains_ && why != nullptr && built->source == KernelSource::compiled)
-    *why = explain_compilation(kernel, device, *target, builds, asked.build_request, refused);
+    *why = explain_compilation(kernel, device, *target, builds, asked.build_request, refused,
+                               std::move(unreadable));
   return *std::move(built);
 }
 

@@ -111,7 +111,8 @@ class CubinSource {
                                                                ComputeCapability device, SmTarget target,
                                                                const KernelBuilds& builds,
                                                                const BuildRequest& build_request,
-                                                               const CubinRecords& refused);
+                                                               const CubinRecords& refused,
+                                                               std::vector<UnreadableBuilds> unreadable);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
              const BuildRequest& build_request) const;
 

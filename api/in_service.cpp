@@ -5,7 +5,7 @@
 
 namespace cubinet {
 
-// Reads the stores without a lock, so that an observer or a log sink may call it, too.
+// Reads the stores without a lock, so that an observer may call it, too.
 Result<void> RuntimeImplementation::freeze(const FreezeOptions& options) {
   CUBINET_TRY(check_process());
   const auto devices = environment_.open_devices();

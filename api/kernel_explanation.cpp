@@ -128,8 +128,10 @@ KernelExplanation CubinSource::judged(const CachedKernel& kernel, ComputeCapabil
 
 std::shared_ptr<const KernelExplanation> CubinSource::explain_compilation(
     const CachedKernel& kernel, ComputeCapability device, SmTarget target, const KernelBuilds& builds,
-    const BuildRequest& build_request, const CubinRecords& refused) {
+    const BuildRequest& build_request, const CubinRecords& refused,
+    std::vector<UnreadableBuilds> unreadable) {
   KernelExplanation explanation = judged(kernel, device, builds, build_request);
+  explanation.unreadable = std::move(unreadable);
   explanation.would_compile = target;
   // Every usable build was tried.
   for (ExplainedBuild& build : explanation.builds) {
@@ -147,6 +149,7 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
   const KernelBuilds builds = library_.candidates(kernel.id());
   KernelExplanation explanation =
       judged(kernel, device, builds, build_request_for(kernel, targets_of(device), builds.candidates));
+  explanation.unreadable = library_.unreadable(kernel.id(), builds);
   if (explanation.choice() != nullptr) return explanation;
   const bool never = policy_ == CompilePolicy::never;
   if (!never || may_be_obtained(kernel)) {

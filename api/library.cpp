@@ -3,6 +3,8 @@
 
 #include "shared_images.hpp"
 
+#include <cubinet/base/sink_scope.hpp>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -51,6 +53,7 @@ Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log,
 
 template <class Query>
 Result<KernelBuilds> Library::query_stores(OnFailure reaction, const Query& query) {
+  if (reaction == OnFailure::fail) CUBINET_TRY(SinkScope::check_outside("list kernels"));
   KernelBuilds builds;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
@@ -59,6 +62,7 @@ Result<KernelBuilds> Library::query_stores(OnFailure reaction, const Query& quer
       return std::move(answered).error();
     if (!answered) {
       log_skipped_store(number, answered.error());
+      builds.failed.push_back({number, std::move(answered).error()});
       continue;
     }
     counted_[number].failure_logged.store(false, std::memory_order_relaxed);
@@ -90,6 +94,17 @@ KernelBuilds Library::candidates(const KernelId& kernel) {
       counted_[store].found.fetch_add(1, std::memory_order_relaxed);
   }
   return builds;
+}
+
+std::vector<UnreadableBuilds> Library::unreadable(const KernelId& kernel, const KernelBuilds& builds) {
+  std::vector<UnreadableBuilds> unreadable = builds.failed;
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    for (Error& error : stores_[number]->unreadable(kernel))
+      unreadable.push_back({number, std::move(error)});
+  }
+  std::stable_sort(unreadable.begin(), unreadable.end(),
+                   [](const auto& a, const auto& b) { return a.store < b.store; });
+  return unreadable;
 }
 
 Result<KernelBuilds> Library::all_of(const KernelId& kernel) {
@@ -167,6 +182,7 @@ void Library::share(const Cubin& cubin) {
 }
 
 Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
+  CUBINET_TRY(SinkScope::check_outside("read the rows of the stores"));
   const auto none = std::make_shared<const StoredRows>();
   std::vector<std::shared_ptr<const StoredRows>> rows(stores_.size(), none);
   for (std::size_t number = 0; number < stores_.size(); ++number) {

@@ -7,6 +7,7 @@
 #include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/found_cubin.hpp>
+#include <cubinet/kernel_explanation.hpp>
 
 #include <atomic>
 #include <memory>
@@ -23,6 +24,7 @@ class SharedImages;
 struct KernelBuilds {
   std::vector<BuildCandidate> candidates;
   CubinRecords records;
+  std::vector<UnreadableBuilds> failed;  // one entry for each store that was skipped
 
   // Adds a build of the store with index `number` in the list of stores.
   void add(std::shared_ptr<const CubinRecord> record, const Store& store, std::size_t number);
@@ -42,6 +44,9 @@ class Library {
 
   // Returns the candidates of a request.
   KernelBuilds candidates(const KernelId& kernel);
+  // Returns what candidates() could not read: `builds.failed` and the entries that stores skipped,
+  // in the order of the stores.
+  std::vector<UnreadableBuilds> unreadable(const KernelId& kernel, const KernelBuilds& builds);
   // Returns the verified bytes of the build that the judge chooses. The caller fills in the times.
   // Skips refused, missing and damaged builds. nullopt is a miss.
   // With `images`, an image that another device has loaded is not read again.

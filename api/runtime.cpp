@@ -4,6 +4,7 @@
 #include "runtime_implementation.hpp"
 
 #include <cubinet/base/sha256.hpp>
+#include <cubinet/base/sink_scope.hpp>
 #include <cubinet/caller_label.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/jit/compiler.hpp>
@@ -65,6 +66,7 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
   if (frozen()) {
     return refuse(spec, -1, frozen_stores("the image of " + spec.to_string() + " for " + target.to_string()));
   }
+  CUBINET_TRY(SinkScope::check_outside("request an image"));
   CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, -1, LoadPolicy::may_load));
   KernelEvent event = new_event(kernel->spec(), -1);
   event.target = target;

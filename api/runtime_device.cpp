@@ -2,6 +2,7 @@
 #include "range.hpp"
 #include "runtime_implementation.hpp"
 
+#include <cubinet/base/sink_scope.hpp>
 #include <cubinet/loader/module.hpp>
 #include <cubinet/loader/stream.hpp>
 
@@ -45,6 +46,8 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
     auto served = freeze_.serve(*state, kernel, device, entry_point, circumstances.policy, modules_.now());
     return served ? std::move(served) : refuse(kernel.spec(), device, served.error());
   }
+  // Not reported, because the report would call the sink again.
+  CUBINET_TRY(SinkScope::check_outside("request a kernel that is not loaded"));
   if (auto allowed = check_may_load(kernel, device, circumstances); !allowed)
     return refuse(kernel.spec(), device, allowed.error());
   // The observer is called after the flight has ended, because it may request the same kernel.

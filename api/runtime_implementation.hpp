@@ -9,6 +9,7 @@
 #include "single_flight.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/base/sink_scope.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/loader/module_cache.hpp>
@@ -88,6 +89,7 @@ class RuntimeImplementation final : public Runtime {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
     if (cached.owner() != owner_.get()) return not_ours(kernel);
     if (frozen()) return frozen_stores("explaining " + kernel.spec().to_string());
+    CUBINET_TRY(SinkScope::check_outside("explain a kernel"));
     return source_.explain(cached, device);
   }
   Result<DeviceRows> rows(ComputeCapability device) override {

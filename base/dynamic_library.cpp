@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "library_imports.hpp"
+
 #include <cubinet/base/dynamic_library.hpp>
 #include <cubinet/base/elf.hpp>
 #include <cubinet/base/file_system.hpp>
@@ -69,14 +71,6 @@ int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
 
 ForkHazard the_loader;
 
-#if defined(__x86_64__)
-constexpr unsigned kJumpSlot = R_X86_64_JUMP_SLOT;
-constexpr unsigned kGlobalData = R_X86_64_GLOB_DAT;
-#elif defined(__aarch64__)
-constexpr unsigned kJumpSlot = R_AARCH64_JUMP_SLOT;
-constexpr unsigned kGlobalData = R_AARCH64_GLOB_DAT;
-#endif
-
 // Makes the page of a slot writable. Some libraries protect theirs (RELRO); it stays writable.
 bool make_writable(const void* slot) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -122,6 +116,16 @@ class NamelessFile {
     errno = error;
     return copied == 0;
   }
+  // Replaces what the dynamic loader would store in a slot by the function. The file must be a copy
+  // of the library.
+  bool set_import(const link_map& library, const ElfW(Rela) & import, void* function) const {
+    const auto entry = reinterpret_cast<std::uintptr_t>(&import.r_info) - library.l_addr;
+    const auto entry_offset = file_offset(library, entry);
+    const auto slot_offset = file_offset(library, import.r_offset);
+    const auto nothing = decltype(import.r_info){};  // R_X86_64_NONE, R_AARCH64_NONE
+    return entry_offset && slot_offset && write(*entry_offset, &nothing, sizeof nothing) &&
+           write(*slot_offset, &function, sizeof function);
+  }
   // Returns a name of the file that no other call returns. The dynamic loader takes a library that
   // it has loaded by the same name for the same file, also after the descriptor was closed.
   std::string path() const {
@@ -133,6 +137,10 @@ class NamelessFile {
   }
 
  private:
+  bool write(std::uint64_t offset, const void* data, std::size_t bytes) const {
+    return ::pwrite(descriptor_, data, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  }
+
   int descriptor_ = -1;
 };
 
@@ -158,11 +166,21 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
   return DynamicLibrary(handle, path_of(handle, name));
 }
 
-Result<DynamicLibrary> DynamicLibrary::open_copy(const DynamicLibrary& loaded) {
+Result<DynamicLibrary> DynamicLibrary::open_copy(const DynamicLibrary& loaded,
+                                                 const LibraryImport& replaced) {
   const NamelessFile file;
   if (!file.copy(loaded.path())) {
     return Error{ErrorCode::unavailable, "cannot copy the shared library '" + loaded.path().string() +
                                              "' to /var/tmp: " + std::generic_category().message(errno)};
+  }
+  const link_map* map = map_of(loaded.handle_);
+  if (replaced.function != nullptr && map != nullptr) {
+    for (const ElfW(Rela) * import : imports_of(*map, replaced.symbol)) {
+      if (file.set_import(*map, *import, replaced.function)) continue;
+      return Error{ErrorCode::unavailable, "cannot replace the import '" + std::string(replaced.symbol) +
+                                               "' in a copy of the shared library '" +
+                                               loaded.path().string() + "'"};
+    }
   }
   CUBINET_TRY_ASSIGN(DynamicLibrary copy, open(file.path()));
   const auto build = copy.build_id();
@@ -173,33 +191,17 @@ Result<DynamicLibrary> DynamicLibrary::open_copy(const DynamicLibrary& loaded) {
   return copy;
 }
 
-// The dynamic section has the addresses of the relocations of imports. glibc has relocated them.
 bool DynamicLibrary::redirect(const char* symbol, void* function) const {
   const link_map* map = map_of(handle_);
   if (map == nullptr) return false;
-  std::map<ElfW(Sxword), ElfW(Addr)> section;
-  for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry)
-    section.emplace(entry->d_tag, entry->d_un.d_val);
-  // NOLINTBEGIN(performance-no-int-to-ptr): the loader states addresses
-  const auto* symbols = reinterpret_cast<const ElfW(Sym)*>(section[DT_SYMTAB]);
-  const auto* names = reinterpret_cast<const char*>(section[DT_STRTAB]);
   bool found = false;
-  for (const auto& [table, size] : {std::pair{DT_JMPREL, DT_PLTRELSZ}, std::pair{DT_RELA, DT_RELASZ}}) {
-    const auto* relocation = reinterpret_cast<const ElfW(Rela)*>(section[table]);
-    const auto* const end = relocation + section[size] / sizeof *relocation;
-    for (; relocation != end; ++relocation) {
-      const auto index = relocation->r_info >> 32U;
-      const auto type = relocation->r_info & 0xffffffffU;
-      if ((type != kJumpSlot && type != kGlobalData) ||
-          std::strcmp(names + symbols[index].st_name, symbol) != 0)
-        continue;
-      auto* const slot = reinterpret_cast<std::atomic<void*>*>(map->l_addr + relocation->r_offset);
-      if (!make_writable(slot)) continue;
-      slot->store(function);
-      found = true;
-    }
+  for (const ElfW(Rela) * import : imports_of(*map, symbol)) {
+    // The loader states the address. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    auto* const slot = reinterpret_cast<std::atomic<void*>*>(map->l_addr + import->r_offset);
+    if (!make_writable(slot)) continue;
+    slot->store(function);
+    found = true;
   }
-  // NOLINTEND(performance-no-int-to-ptr)
   return found;
 }
 

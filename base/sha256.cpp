@@ -4,6 +4,7 @@
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -22,6 +23,9 @@ const EVP_MD* algorithm() {
   static std::atomic<const EVP_MD*> known{nullptr};
   const EVP_MD* fetched = known.load(std::memory_order_acquire);
   if (fetched != nullptr) return fetched;
+  // libcrypto must not clean up when the process exits while other threads hash. This has an effect
+  // if nothing else in the process has used libcrypto before.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   // This also happens on a host whose policy forbids SHA-256, which can verify nothing.
   if (fetched == nullptr) throw std::bad_alloc();

@@ -13,7 +13,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "shared_prefix", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "invariance", "first_kernel", "first_kernel_flashinfer",
+ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "shared_prefix", "mixed", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "invariance", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "prefill_table", "attention_errors", "attention_speculative",
          "import", "deep_gemm", "sources"]
 RESULTS_PAGE = "bench/results/README.md"
@@ -274,10 +274,24 @@ def shared_prefix_figures():
     return lines
 
 
+def mixed_figures():
+    if not (ROOT / "bench" / "results" / "mixed.json").exists():
+        return paragraph("`bench/peers/mixed.py` compares one launch with two; no GPU has run it yet.")
+    document = results("mixed")
+    lines = paragraph(f"A chunk of 2,048 tokens and 64 decode rows of 8,192 tokens on one {document['machine']['gpu']} (goal 1.0):")
+    lines += ["", "| chunk with its prefix, heads | one launch, \u00b5s | two launches, \u00b5s | ratio |", "|---|---|---|---|"]
+    for row in document["rows"]:
+        ratio = row["ratios"]["one launch : two launches"]
+        chunk, _, heads = row["name"].split(", ")
+        lines.append(f"| {chunk.split(' over ')[1]} tokens, {heads.removesuffix(' heads')} | {number(row['median']['one launch'])} |"
+                     f" {number(row['median']['two launches'])} | {ratio['median']:.2f}, {'met' if ratio['met'] else '**missed**'} |")
+    return lines
+
+
 TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "prefill_table": attention, "attention_errors": errors, "attention_speculative": speculative,
           "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "shared_prefix": shared_prefix_figures, "sources": sources_figures, "corpus": corpus_figures}
+           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "shared_prefix": shared_prefix_figures, "mixed": mixed_figures, "sources": sources_figures, "corpus": corpus_figures}
 
 
 def with_figures(text):

@@ -13,11 +13,32 @@
 #include <algorithm>
 
 namespace cubinet::cli {
+namespace {
+
+// Returns the lengths of an option's list, at most one for each sequence.
+Result<std::vector<std::int32_t>> lengths_of_list(std::string_view list, const char* option,
+                                                  std::uint32_t most, std::uint32_t batch) {
+  std::vector<std::int32_t> lengths;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(':'), list.size());
+    CUBINET_TRY_ASSIGN(const std::int64_t length, parse_integer(list.substr(0, end), option, 0, most));
+    lengths.push_back(static_cast<std::int32_t>(length));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  if (lengths.size() <= batch) return lengths;
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("{}: {} lengths for a batch of {}", option, lengths.size(), batch),
+               "give --batch, or fewer lengths"};
+}
+
+}  // namespace
+
 void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
   add_operation_argument(verb, arguments.problem);
   add_attention_arguments(verb, arguments.problem);
   add_text(verb, "--kv-lengths", arguments.kv_lengths, "LIST",
            "Tokens of each sequence, 131072:1024; the last one for the rest (default: --kv-len)");
+  add_q_lengths(verb, arguments.q_lengths);
   verb.add_flag("--lengths-unknown", arguments.lengths_unknown,
                 "The plan is made without the lengths, as for a CUDA graph");
   verb.add_option("--backend", arguments.backends, "auto (default), templates, published; may be repeated")
@@ -35,22 +56,24 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
   add_text(verb, "--tag", arguments.tag, "TEXT", "A name for the case, in the results");
 }
 
+void add_q_lengths(CLI::App& verb, std::string& lengths) {
+  add_text(verb, "--q-lengths", lengths, "LIST",
+           "Query tokens of each sequence, with --ragged-q; the last one for the rest (default: random)");
+}
+
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem) {
-  std::vector<std::int32_t> lengths;
-  std::string_view rest = given.kv_lengths;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    CUBINET_TRY_ASSIGN(const std::int64_t length,
-                       parse_integer(rest.substr(0, end), "--kv-lengths", 0, problem.kv_len));
-    lengths.push_back(static_cast<std::int32_t>(length));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  if (lengths.size() > problem.batch) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("--kv-lengths: {} lengths for a batch of {}", lengths.size(), problem.batch),
-                 "give --batch, or fewer lengths"};
-  }
+  CUBINET_TRY_ASSIGN(std::vector<std::int32_t> lengths,
+                     lengths_of_list(given.kv_lengths, "--kv-lengths", problem.kv_len, problem.batch));
   lengths.resize(problem.batch, lengths.empty() ? static_cast<std::int32_t>(problem.kv_len) : lengths.back());
+  return lengths;
+}
+
+Result<std::vector<std::int32_t>> q_lengths_of(const std::string& given, const AttentionProblem& problem) {
+  CUBINET_TRY_ASSIGN(std::vector<std::int32_t> lengths,
+                     lengths_of_list(given, "--q-lengths", problem.q_len, problem.batch));
+  if (lengths.empty()) return lengths;
+  if (!problem.ragged_q) return Error{ErrorCode::invalid_argument, "--q-lengths needs --ragged-q"};
+  lengths.resize(problem.batch, lengths.back());
   return lengths;
 }
 
@@ -58,6 +81,7 @@ Result<BenchmarkCase> benchmark_case_of(const BenchCase& given) {
   BenchmarkCase made;
   CUBINET_TRY_ASSIGN(made.problem, attention_problem_of(given.problem));
   CUBINET_TRY_ASSIGN(made.kv_lengths, kv_lengths_of(given, made.problem));
+  CUBINET_TRY_ASSIGN(made.q_lengths, q_lengths_of(given.q_lengths, made.problem));
   made.lengths_unknown = given.lengths_unknown;
   made.starts_early = given.programmatic_launch;
   made.splits = given.splits;

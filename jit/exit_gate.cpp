@@ -64,7 +64,15 @@ int register_destructor(void (*destructor)(void*), void* object, void* library) 
   return result;
 }
 
+int register_nothing(void (*)(void*), void*, void*) {
+  return 0;
+}
+
 }  // namespace
+
+LibraryImport without_destructors() {
+  return {"__cxa_atexit", reinterpret_cast<void*>(&register_nothing)};
+}
 
 void close_gate_before_destructors_of(const DynamicLibrary& library) {
   close_gate_at_exit();

@@ -50,6 +50,10 @@ ExitGate& compiler_gate();
 // also do in the middle of a compilation. Called when a library was loaded.
 void close_gate_before_destructors_of(const DynamicLibrary& library);
 
+// An import for copies of NVRTC, which makes that their static objects are never destroyed. The
+// exit of the process would also destroy those of a copy that another thread is still loading.
+LibraryImport without_destructors();
+
 // Makes the exit close compiler_gate() before it runs the handlers and destructors that were
 // registered until now.
 void close_gate_at_exit();

@@ -63,6 +63,7 @@ class ClosureBuilder {
     unused_words_.insert(kernel_template.unused_words().begin(), kernel_template.unused_words().end());
     File source{kernel_template.file_name(), kernel_template.source(), source_folder_, {}};
     source.is_source = true;
+    source.memory_folder.emplace();
     names_taken_.insert(source.name);
     if (source.text.find('\0') != std::string::npos) {
       return Error{ErrorCode::invalid_argument,
@@ -114,6 +115,9 @@ class ClosureBuilder {
     // including file NVRTC has none: its #include_next searches all roots.
     std::optional<std::size_t> searched{};
     bool is_source = false;  // its #include_next is an #include
+    // The folder of the template's header that this is, in the header's name; empty for the source.
+    // nullopt: it is neither.
+    std::optional<fs::path> memory_folder{};
   };
 
   // A file that has a name, and one of its folders.
@@ -249,7 +253,9 @@ class ClosureBuilder {
                                           std::vector<std::string>& places) {
     const fs::path path = reference.name;
     // NVRTC prefers headers in memory to every file.
-    CUBINET_TRY_ASSIGN(auto held, in_memory(reference.name, *from_memory_, source_folder_));
+    CUBINET_TRY_ASSIGN(auto held, beside_in_memory(reference, file));
+    if (held) return held;
+    CUBINET_TRY_ASSIGN(held, in_memory(reference.name, *from_memory_, source_folder_, true));
     if (held) return held;
     if (path.is_absolute()) return at(path, path.filename(), std::nullopt, std::nullopt);
     const bool beside = reference.quoted && (!reference.next || file.is_source);
@@ -304,7 +310,7 @@ class ClosureBuilder {
   // Finds a header in memory. `folder` is searched for its quoted includes; empty: none.
   template <class Headers>
   Result<std::optional<std::string>> in_memory(const std::string& name, const Headers& headers,
-                                               const fs::path& folder) {
+                                               const fs::path& folder, bool of_template = false) {
     const auto known = names_in_memory_.find(name);
     if (known != names_in_memory_.end()) return std::optional(known->second);
     const auto found = headers.find(name);
@@ -312,8 +318,18 @@ class ClosureBuilder {
     const std::string given = free_name(below_root(name));
     names_in_memory_.emplace(name, given);
     const fs::path lies = folder.empty() ? folder : (folder / name).parent_path();
-    CUBINET_TRY(enqueue({given, found->second, lies, {}}));
+    File header{given, found->second, lies, {}};
+    if (of_template) header.memory_folder = fs::path(name).parent_path();
+    CUBINET_TRY(enqueue(std::move(header)));
     return std::optional(given);
+  }
+
+  // Finds the template's header that a quoted include names beside the including file, which is the
+  // source or such a header.
+  Result<std::optional<std::string>> beside_in_memory(const HeaderReference& reference, const File& file) {
+    if (!reference.quoted || reference.next || !file.memory_folder) return std::optional<std::string>();
+    const fs::path beside = *file.memory_folder / reference.name;
+    return in_memory(beside.lexically_normal().generic_string(), *from_memory_, source_folder_, true);
   }
 
   // Returns the name of the file at `path`, or nullopt if there is none. `below` is the root of its

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvrtc_api.hpp"
 
+#include "exit_gate.hpp"
+
 #include <cstdlib>
 
 namespace cubinet {
@@ -65,7 +67,7 @@ std::string NvrtcApi::find_functions() {
 
 Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::copy() const {
   CUBINET_TRY(check_nvrtc_environment());
-  CUBINET_TRY_ASSIGN(DynamicLibrary library, DynamicLibrary::open_copy(library_));
+  CUBINET_TRY_ASSIGN(DynamicLibrary library, DynamicLibrary::open_copy(library_, without_destructors()));
   const std::shared_ptr<NvrtcApi> api(new NvrtcApi(std::move(library), std::nullopt));
   if (const std::string missing = api->find_functions(); !missing.empty())
     return Error{ErrorCode::internal,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvrtc_copies.hpp"
 
-#include "exit_gate.hpp"
-
 #include <algorithm>
 
 namespace cubinet {
@@ -12,9 +10,7 @@ namespace {
 // takes longer.
 std::shared_ptr<const NvrtcApi> copy_of(const NvrtcApi& original) {
   auto copy = original.copy();
-  if (!copy) return nullptr;
-  close_gate_before_destructors_of((*copy)->library());
-  return *std::move(copy);
+  return copy ? *std::move(copy) : nullptr;
 }
 
 }  // namespace

@@ -11,22 +11,33 @@ Error for_nvcc(std::string reason) {
   return Error{ErrorCode::unsupported, std::move(reason)};
 }
 
-// Adds the folders that the host's preprocessor searches, and so does nvcc. An empty entry is the
-// working folder.
-Result<void> add_folders_of(const EnvironmentVariables& environment, std::vector<std::string>& folders) {
+// Returns the folders that a variable lists. An empty entry is the working folder.
+std::vector<std::string> folders_of(const EnvironmentVariables& environment, std::string_view variable) {
+  std::vector<std::string> folders;
+  const auto list = environment.find(variable);
+  if (!list) return folders;
+  for (std::size_t begin = 0; begin <= list->size();) {
+    const std::size_t end = std::min(list->find(':', begin), list->size());
+    folders.push_back(end == begin ? "." : list->substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return folders;
+}
+
+// Adds the folders that the host's preprocessor searches, and so does nvcc: those of CPATH before
+// the line's system folders, those of CPLUS_INCLUDE_PATH after them.
+Result<void> add_folders_of(const EnvironmentVariables& environment, CompileLine& line) {
   for (const std::string_view variable : {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"}) {
     if (environment.find(variable))
       return for_nvcc("the environment sets " + std::string(variable) + ", and so a file is written");
   }
-  for (const std::string_view variable : {"CPATH", "CPLUS_INCLUDE_PATH"}) {
-    const auto list = environment.find(variable);
-    if (!list) continue;
-    for (std::size_t begin = 0; begin <= list->size();) {
-      const std::size_t end = std::min(list->find(':', begin), list->size());
-      folders.push_back(end == begin ? "." : list->substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
+  std::vector<std::string>& folders = line.include_directories;
+  const std::vector<std::string> usual = folders_of(environment, "CPATH");
+  const std::vector<std::string> system = folders_of(environment, "CPLUS_INCLUDE_PATH");
+  folders.insert(folders.end() - static_cast<std::ptrdiff_t>(line.system_directories), usual.begin(),
+                 usual.end());
+  folders.insert(folders.end(), system.begin(), system.end());
+  line.system_directories += system.size();
   return {};
 }
 
@@ -59,7 +70,7 @@ bool requests_version(const std::vector<std::string>& arguments) {
 Result<CompileLine> parse_command_line(const std::vector<std::string>& arguments,
                                        const EnvironmentVariables& environment) {
   CUBINET_TRY_ASSIGN(CompileLine line, parse_compile_line(arguments));
-  CUBINET_TRY(add_folders_of(environment, line.include_directories));
+  CUBINET_TRY(add_folders_of(environment, line));
   return line;
 }
 

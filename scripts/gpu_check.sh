@@ -15,8 +15,8 @@
 #            a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a new table of
 #            measurements); default: all eight; or one of a group alone: compile, load, bundle,
 #            launch, threads, busy, soak, prepare, decode, step, table; launch_peers,
-#            python_first, attention_table, prefill_table, speculative, first_kernel, deep_gemm,
-#            raw_path
+#            python_first, attention_table, prefill_table, speculative, shared_prefix, mixed,
+#            first_kernel, deep_gemm, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
 # line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
@@ -30,12 +30,12 @@ results=$root/build/gpu_results
 list=$tree/gpu_check.list
 
 usage() {
-  sed -n '/^# Usage/,/^#  *raw_path/s/^# //p' "${BASH_SOURCE[0]}" >&2
+  sed -n '/^# Usage/,/^#  *first_kernel/s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 
 verbs=(compile table load bundle launch threads busy soak prepare decode step)
-peers=(launch_peers python_first attention_table prefill_table speculative first_kernel deep_gemm raw_path)
+peers=(launch_peers python_first attention_table prefill_table speculative shared_prefix mixed first_kernel deep_gemm raw_path)
 commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
@@ -49,7 +49,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | prefill_table | speculative | first_kernel | deep_gemm | raw_path)
+    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | prefill_table | speculative | shared_prefix | mixed | first_kernel | deep_gemm | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
@@ -366,6 +366,7 @@ for part in "${parts[@]}"; do
         --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/speculative.txt" --name attention_speculative \
         --output "$results/attention_speculative.json"
       ;;
+    shared_prefix | mixed) peer "$part" "cubinet torch" --peers ;;
     first_kernel) run_first_kernel ;;
     deep_gemm)
       ! have_modules deep_gemm tvm_ffi torch || measure deep_gemm python3 "$root/bench/peers/deep_gemm_peer.py" \

@@ -73,6 +73,9 @@ nlohmann::json describe(const KernelExplanation& explanation, const std::string&
   document["builds"] = nlohmann::json::array();
   for (const ExplainedBuild& build : explanation.builds)
     document["builds"].push_back(build_json(build));
+  document["unreadable"] = nlohmann::json::array();
+  for (const UnreadableBuilds& unread : explanation.unreadable)
+    document["unreadable"].push_back(error_document(unread.error)["error"]);
   document["nearest"] = nlohmann::json::array();
   for (const ExplainedBuild& near : explanation.nearest)
     document["nearest"].push_back(near_json(near));

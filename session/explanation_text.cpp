@@ -49,6 +49,8 @@ std::string to_text(const KernelExplanation& explanation, const std::string& fix
     if (!lies && target.kind == ImageKind::cubin)
       text += fmt::format("\n  {:<13} no build", target.to_string());
   }
+  for (const UnreadableBuilds& unread : explanation.unreadable)
+    text += fmt::format("\n  {:<13} {}", "unreadable", printable(unread.error.to_line()));
   for (const ExplainedBuild& near : explanation.nearest) {
     std::string why = join(near.differences);
     if (!near.verdict.empty()) why += (why.empty() ? "" : "; ") + near.verdict;

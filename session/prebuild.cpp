@@ -166,16 +166,26 @@ std::filesystem::path partial_path(const std::string& bundle) {
   return bundle + ".partial";
 }
 
-// Writes the bundle; an incomplete one gets another name. Nothing is written if nothing was built.
-Result<void> write_bundle(const PrebuildOptions& options, std::vector<Cubin> cubins, PrebuildResult& result) {
+// Writes the licences, then the bundle; those of an incomplete one get other names. Nothing is
+// written if nothing was built.
+Result<void> write_bundle(const PrebuildOptions& options, const std::string& licences,
+                          std::vector<Cubin> cubins, PrebuildResult& result) {
+  const std::string partial = partial_path(options.output).string();
   const bool complete = !result.interrupted && result.failed.empty();
   if (complete) {
     result.bundle = options.output;
   } else if (!cubins.empty()) {
-    result.bundle = partial_path(options.output).string();
+    result.bundle = partial;
+  }
+  const auto files = posix_file_system();
+  if (!result.bundle.empty() && !licences.empty()) {
+    CUBINET_TRY(write_file_atomically(*files, licences_path(result.bundle), as_bytes(licences)));
+    result.licences = licences_path(result.bundle);
   }
   if (!result.bundle.empty()) CUBINET_TRY(create_bundle(result.bundle, std::move(cubins), options.bundle));
-  if (complete) CUBINET_TRY(posix_file_system()->remove(partial_path(options.output)));
+  if (!complete) return {};
+  CUBINET_TRY(files->remove(partial));
+  CUBINET_TRY(files->remove(licences_path(partial)));
   return {};
 }
 
@@ -229,27 +239,23 @@ Result<std::vector<MatrixElement>> catalog_elements(const SessionOptions& sessio
                names.empty() ? "import one with `import_sources()`" : "it has " + join(names)};
 }
 
-// Writes the licences of the catalogs' kernels that the bundle has.
-Result<void> write_licences(const SessionOptions& session, PrebuildResult& result) {
+// Returns the licences of the catalogs' kernels that were built; empty: there are no such kernels.
+// `manifests` are from before the kernels were built: a catalog may have been removed meanwhile.
+Result<std::string> licences_of(const SessionOptions& session, const std::vector<SourceManifest>& manifests,
+                                const PrebuildResult& result) {
   std::vector<std::string> kernels;
   for (const PrebuildResult::Build& build : result.built) {
     if (build.kernel.spec.parameters.empty()) kernels.push_back(build.kernel.spec.name);
   }
-  if (result.bundle.empty() || kernels.empty()) return {};
-  const SourceCatalogs catalogs(session.home);
-  CUBINET_TRY_ASSIGN(const auto manifests, catalogs.list());
-  CUBINET_TRY_ASSIGN(const std::string text, licences_of(manifests, kernels, catalogs));
-  if (text.empty()) return {};
-  CUBINET_TRY(write_file_atomically(*posix_file_system(), licences_path(result.bundle), as_bytes(text)));
-  result.licences = licences_path(result.bundle);
-  return {};
+  if (kernels.empty()) return std::string();
+  return licences_of(manifests, kernels, SourceCatalogs(session.home));
 }
 
 Result<MatrixExpansion> read_matrix(const SessionOptions& session, const PrebuildOptions& options,
                                     const TemplateCatalog& catalog) {
   CUBINET_TRY_ASSIGN(std::vector<MatrixElement> elements, catalog_elements(session, options.catalogs));
   if (!options.matrix && elements.empty() && options.request.problems.empty() && is_empty(options.workload))
-    return Error{ErrorCode::invalid_argument, "neither a matrix nor problems nor a workload are given",
+    return Error{ErrorCode::invalid_argument, "neither a matrix nor problems nor a workload with entries are given",
                  "give `PrebuildOptions::matrix`, problems with `PrebuildOptions::request`, or "
                  "`PrebuildOptions::workload`"};
   if (options.matrix) {
@@ -286,6 +292,7 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   result.shard = options.shard;
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog,
                      load_catalog(*posix_file_system(), session.template_files, session.home, session.log));
+  CUBINET_TRY_ASSIGN(const auto manifests, SourceCatalogs(session.home).list());
   CUBINET_TRY_ASSIGN(MatrixExpansion expansion, read_matrix(session, options, catalog));
   CUBINET_TRY(check_bundle_options(options.bundle));
   // Templates refuse combinations without a compiler.
@@ -317,8 +324,8 @@ Result<PrebuildResult> prebuild(const SessionOptions& session, const PrebuildOpt
   run.run(jobs);
   std::vector<Cubin> cubins = run.collect(result);
   result.seconds = watch.seconds();
-  CUBINET_TRY(write_bundle(options, std::move(cubins), result));
-  CUBINET_TRY(write_licences(session, result));
+  CUBINET_TRY_ASSIGN(const std::string licences, licences_of(session, manifests, result));
+  CUBINET_TRY(write_bundle(options, licences, std::move(cubins), result));
   result.error = error_of(options, result);
   return result;
 }

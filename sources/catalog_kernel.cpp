@@ -31,14 +31,13 @@ std::string include_name(const std::string& header, const std::string& source) {
 // A kernel of a catalog: the template of its SourceProgram, with a declared launch and one target.
 class CatalogKernel final : public KernelTemplate {
  public:
-  CatalogKernel(const SourceManifest& manifest, SourceKernel kernel, SourceCatalogs catalogs)
+  // REQUIRES: `files` are the source's, then those of the headers.
+  CatalogKernel(const SourceManifest& manifest, SourceKernel kernel, std::vector<SourceFile> files,
+                SourceCatalogs catalogs)
       : kernel_(std::move(kernel)),
         summary_(manifest.name + " of " + manifest.library),
-        catalogs_(std::move(catalogs)) {
-    files_.push_back(*manifest.find(kernel_.source));
-    for (const std::string& header : kernel_.headers)
-      files_.push_back(*manifest.find(header));
-  }
+        catalogs_(std::move(catalogs)),
+        files_(std::move(files)) {}
 
   const std::string& name() const override { return kernel_.name; }
   const std::string& summary() const override { return summary_; }
@@ -70,17 +69,7 @@ class CatalogKernel final : public KernelTemplate {
     return resolved;
   }
   Result<std::vector<EntryPoint>> entry_points(const KernelSpec&) const override {
-    EntryPoint entry;
-    entry.name = kernel_.symbol;
-    entry.symbol = kernel_.symbol;
-    entry.threads = kernel_.block[0];
-    entry.threads_y = kernel_.block[1];
-    entry.threads_z = kernel_.block[2];
-    entry.dynamic_shared_bytes = kernel_.dynamic_shared_bytes;
-    entry.cluster = kernel_.cluster;
-    entry.programmatic_launch = kernel_.programmatic_launch;
-    entry.cooperative = kernel_.cooperative;
-    return std::vector<EntryPoint>{std::move(entry)};
+    return std::vector<EntryPoint>{entry_point_of(kernel_)};
   }
   Result<std::optional<KernelRow>> row(const KernelSpec&) const override {
     return std::optional<KernelRow>();
@@ -121,7 +110,7 @@ class CatalogKernel final : public KernelTemplate {
   const SourceKernel kernel_;
   const std::string summary_;
   const SourceCatalogs catalogs_;
-  std::vector<SourceFile> files_;  // the source's, then those of the headers
+  const std::vector<SourceFile> files_;
   const std::vector<ParameterDeclaration> no_parameters_;
   const std::vector<std::string> none_;
   const std::vector<std::string> extern_c_ = {""};  // one kernel, known by its symbol
@@ -154,9 +143,16 @@ Result<std::string> text_of_kernel(const SourceKernel& kernel, std::string_view 
 
 std::vector<std::shared_ptr<const KernelTemplate>> templates_of(const SourceManifest& manifest,
                                                                 const SourceCatalogs& catalogs) {
+  std::map<std::string_view, const SourceFile*> files;
+  for (const SourceFile& file : manifest.files)
+    files.emplace(file.path, &file);
   std::vector<std::shared_ptr<const KernelTemplate>> templates;
-  for (const SourceKernel& kernel : manifest.kernels)
-    templates.push_back(std::make_shared<CatalogKernel>(manifest, kernel, catalogs));
+  for (const SourceKernel& kernel : manifest.kernels) {
+    std::vector<SourceFile> of_kernel = {*files.at(kernel.source)};
+    for (const std::string& header : kernel.headers)
+      of_kernel.push_back(*files.at(header));
+    templates.push_back(std::make_shared<CatalogKernel>(manifest, kernel, std::move(of_kernel), catalogs));
+  }
   return templates;
 }
 

@@ -148,6 +148,9 @@ class LineReader {
       case OptionRole::relocatable:
         if (value == "false") return {};
         return not_read("the option '" + printable(name) + "': the code is to be linked");
+      case OptionRole::number:
+        if (!value.empty() && value.find_first_not_of("0123456789") == std::string::npos) return {};
+        return not_read("the value of '" + printable(name) + "' is no number");
       case OptionRole::no_effect:
       case OptionRole::pass:
         return {};
@@ -225,6 +228,7 @@ class LineReader {
     std::vector<std::string>& folders = line_.include_directories;
     folders.erase(std::remove_if(folders.begin(), folders.end(), is_system), folders.end());
     folders.insert(folders.end(), system_folders_.begin(), system_folders_.end());
+    line_.system_directories = system_folders_.size();
   }
 
   const std::vector<std::string>& arguments_;

@@ -56,13 +56,14 @@ Result<std::string> licences_of(const std::vector<SourceManifest>& manifests,
         comments[std::move(comment)].insert(kernel.name);
     }
     if (built.empty()) continue;
-    summary += "\n" + manifest.name + " of " + manifest.library + ": " + plural(built.size(), "kernel") +
+    const std::string library = printable(manifest.library);
+    summary += "\n" + manifest.name + " of " + library + ": " + plural(built.size(), "kernel") +
                (manifest.licences.empty() ? ", without a file of a licence\n" : "\n");
     for (const std::string& name : built)
       summary += "  " + name + "\n";
     for (const SourceFile& licence : manifest.licences) {
       CUBINET_TRY_ASSIGN(const Bytes text, catalogs.read(licence));
-      licences[std::string(as_text(text))].insert(licence.path + " of " + manifest.library);
+      licences[std::string(as_text(text))].insert(licence.path + " of " + library);
     }
   }
   if (summary.empty()) return std::string();

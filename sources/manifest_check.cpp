@@ -2,6 +2,7 @@
 #include "manifest_check.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_templates/launch_limits.hpp>
 #include <cubinet/sources/compile_line.hpp>
 
 #include <algorithm>
@@ -62,19 +63,15 @@ Result<void> check_files(const SourceManifest& manifest, const std::string& orig
 }
 
 Result<void> check_launch(const SourceKernel& kernel, const std::string& where) {
-  std::uint64_t threads = 1;
-  for (const std::uint32_t extent : kernel.block)
-    threads *= std::min<std::uint64_t>(extent, 1025);
-  if (threads == 0 || threads > 1024)
-    return wrong_manifest(where, "its block has no or more than 1024 threads");
-  std::uint64_t blocks = 1;
-  for (const std::uint32_t extent : kernel.cluster)
-    blocks *= std::min<std::uint64_t>(extent, 17);
-  if (blocks == 0 || blocks > 16) return wrong_manifest(where, "its cluster has no or more than 16 blocks");
-  return {};
+  if (std::count(kernel.block.begin(), kernel.block.end(), 0U) > 0)
+    return wrong_manifest(where, "its block has no threads");
+  if (std::count(kernel.cluster.begin(), kernel.cluster.end(), 0U) > 0)
+    return wrong_manifest(where, "its cluster has no blocks");
+  const auto launched = check_launch_limits(entry_point_of(kernel), "it", {kernel.target, ImageKind::cubin});
+  return launched ? Result<void>() : wrong_manifest(where, launched.error().message);
 }
 
-Result<void> check_kernel(const SourceManifest& manifest, const SourceKernel& kernel,
+Result<void> check_kernel(const std::set<std::string_view>& listed, const SourceKernel& kernel,
                           const std::string& where) {
   if (!is_symbol(kernel.symbol))
     return wrong_manifest(where, in_quotes(kernel.symbol) + " is no symbol of a kernel");
@@ -84,9 +81,7 @@ Result<void> check_kernel(const SourceManifest& manifest, const SourceKernel& ke
   std::vector<std::string> paths = kernel.headers;
   paths.push_back(kernel.source);
   for (const std::string& path : paths) {
-    const bool listed = std::any_of(manifest.files.begin(), manifest.files.end(),
-                                    [&](const SourceFile& file) { return file.path == path; });
-    if (!listed)
+    if (!listed.contains(path))
       return wrong_manifest(where, "its file " + in_quotes(path) + " is not among the listed files");
   }
   CUBINET_TRY(check_launch(kernel, where));
@@ -104,13 +99,16 @@ Result<void> check_manifest(const SourceManifest& manifest, const std::string& o
   if (manifest.kernels.size() > kMaximumManifestKernels)
     return wrong_manifest(origin, "it has more than 10000 kernels");
   CUBINET_TRY(check_files(manifest, origin));
+  std::set<std::string_view> listed;
+  for (const SourceFile& file : manifest.files)
+    listed.insert(file.path);
   std::set<std::string_view> names;
   for (const SourceKernel& kernel : manifest.kernels) {
     if (!is_plain_name(kernel.name))
       return wrong_manifest(origin, in_quotes(kernel.name) + " is no name of a kernel");
     if (!names.insert(kernel.name).second)
       return wrong_manifest(origin, "the kernel '" + kernel.name + "' is named twice");
-    CUBINET_TRY(check_kernel(manifest, kernel, origin + ": the kernel '" + kernel.name + "'"));
+    CUBINET_TRY(check_kernel(listed, kernel, origin + ": the kernel '" + kernel.name + "'"));
   }
   return {};
 }
@@ -124,10 +122,25 @@ const SourceFile* SourceManifest::find(std::string_view path) const {
   return nullptr;
 }
 
+EntryPoint entry_point_of(const SourceKernel& kernel) {
+  EntryPoint entry;
+  entry.name = kernel.symbol;
+  entry.symbol = kernel.symbol;
+  entry.threads = kernel.block[0];
+  entry.threads_y = kernel.block[1];
+  entry.threads_z = kernel.block[2];
+  entry.dynamic_shared_bytes = kernel.dynamic_shared_bytes;
+  entry.cluster = kernel.cluster;
+  entry.programmatic_launch = kernel.programmatic_launch;
+  entry.cooperative = kernel.cooperative;
+  return entry;
+}
+
 Result<std::vector<std::string>> compiler_flags_of(const SourceKernel& kernel) {
-  std::vector<std::string> arguments = kernel.flags;
+  // The flags are last, so that one without its value does not take the next argument.
+  std::vector<std::string> arguments = {"--cubin", kUnitName};
   if (!states_architecture(kernel.flags)) arguments.push_back("-arch=" + kernel.target.to_string());
-  arguments.insert(arguments.end(), {"--cubin", kUnitName});
+  arguments.insert(arguments.end(), kernel.flags.begin(), kernel.flags.end());
   const auto refused = [](const std::string& reason) {
     return Error{ErrorCode::invalid_argument, "of its flags, " + reason};
   };

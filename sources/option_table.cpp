@@ -54,7 +54,7 @@ constexpr auto kOptions = std::to_array<NvccOption>({
     {"resource-usage", "res-usage", kNone, ptxas_verbose},
 
     {"compiler-options", "Xcompiler", kValue, host_options},
-    {"optimize", "O", kValue, no_effect},
+    {"optimize", "O", kValue, number},
     {"compiler-bindir", "ccbin", kValue, no_effect},
     {"expt-relaxed-constexpr", "expt-relaxed-constexpr", kNone, macro, "__CUDACC_RELAXED_CONSTEXPR__"},
     {"expt-extended-lambda", "expt-extended-lambda", kNone, macro, "__CUDACC_EXTENDED_LAMBDA__"},
@@ -70,7 +70,7 @@ constexpr auto kOptions = std::to_array<NvccOption>({
     {"library-path", "L", kValue, no_effect},
     {"library", "l", kValue, no_effect},
     {"cudart", "cudart", kValue, no_effect},
-    {"threads", "t", kValue, no_effect},
+    {"threads", "t", kValue, number},
     {"machine", "m", kValue, machine},
     {"m64", "m64", kNone, no_effect},
     {"relocatable-device-code", "rdc", kValue, relocatable},

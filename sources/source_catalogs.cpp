@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/file_lock.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/sources/source_catalogs.hpp>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace cubinet {
@@ -33,18 +35,38 @@ std::optional<std::set<std::string>> listed_digests(FileSystem& files, const fs:
   return digests;
 }
 
-Result<std::unique_ptr<FileLock>> lock_catalogs(FileSystem& files, const fs::path& folder) {
+Result<std::unique_ptr<FileLock>> lock_catalogs(FileSystem& files, const fs::path& folder,
+                                                std::chrono::milliseconds patience) {
   CUBINET_TRY(files.create_directories(folder / kFilesFolder, FileSystem::Mode::shared));
-  CUBINET_TRY_ASSIGN(auto lock, files.lock(folder / "lock"));
-  if (lock != nullptr) return lock;
-  return Error{ErrorCode::busy, "another process changes the catalogs of the home", "try again"};
+  return lock_within(files, folder / "lock", FileSystem::Sharing::exclusive, patience, {});
+}
+
+// Returns invalid_argument if a kernel has the name of one in another catalog.
+Result<void> check_names(const SourceManifest& manifest, const std::vector<SourceManifest>& known) {
+  std::map<std::string_view, std::string_view> owners;
+  for (const SourceManifest& other : known) {
+    if (other.name == manifest.name) continue;
+    for (const SourceKernel& kernel : other.kernels)
+      owners.emplace(kernel.name, other.name);
+  }
+  for (const SourceKernel& kernel : manifest.kernels) {
+    const auto owner = owners.find(kernel.name);
+    if (owner == owners.end()) continue;
+    return Error{
+        ErrorCode::invalid_argument,
+        "its kernel '" + kernel.name + "' is also in the catalog '" + std::string(owner->second) + "'",
+        "remove one of the catalogs"};
+  }
+  return {};
 }
 
 }  // namespace
 
-SourceCatalogs::SourceCatalogs(const fs::path& home, std::shared_ptr<FileSystem> files)
+SourceCatalogs::SourceCatalogs(const fs::path& home, std::shared_ptr<FileSystem> files,
+                               std::chrono::milliseconds patience)
     : files_(files == nullptr ? posix_file_system() : std::move(files)),
-      folder_(home.empty() ? fs::path() : home / "sources") {}
+      folder_(home.empty() ? fs::path() : home / "sources"),
+      patience_(patience) {}
 
 Result<std::vector<SourceManifest>> SourceCatalogs::list(const LogSink& log) const {
   std::vector<SourceManifest> catalogs;
@@ -69,7 +91,9 @@ Result<std::vector<SourceManifest>> SourceCatalogs::list(const LogSink& log) con
 
 Result<void> SourceCatalogs::save(const SourceManifest& manifest,
                                   const std::map<std::string, Bytes>& contents) const {
-  CUBINET_TRY_ASSIGN(const auto lock, lock_catalogs(*files_, folder_));
+  CUBINET_TRY_ASSIGN(const auto lock, lock_catalogs(*files_, folder_, patience_));
+  CUBINET_TRY_ASSIGN(const auto known, list());
+  CUBINET_TRY(check_names(manifest, known));
   for (const std::vector<SourceFile>* list : {&manifest.files, &manifest.licences}) {
     for (const SourceFile& file : *list) {
       if (read(file)) continue;  // an undamaged file is not written again
@@ -91,7 +115,7 @@ Result<void> SourceCatalogs::remove(const std::string& name) const {
     return Error{ErrorCode::not_found,
                  "the home has no catalog of sources '" + printable(name, kQuotedBytes) + "'",
                  names.empty() ? "" : "it has " + join(names)};
-  CUBINET_TRY_ASSIGN(const auto lock, lock_catalogs(*files_, folder_));
+  CUBINET_TRY_ASSIGN(const auto lock, lock_catalogs(*files_, folder_, patience_));
   CUBINET_TRY(files_->remove(folder_ / (name + std::string(kCatalogEnding))));
   return sweep();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "listed_files.hpp"
+#include "manifest_check.hpp"
 #include "wheel_licences.hpp"
 
 #include <cubinet/base/absolute_path.hpp>
@@ -7,7 +8,6 @@
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/sources/source_import.hpp>
 
-#include <algorithm>
 #include <set>
 
 namespace cubinet {
@@ -49,6 +49,8 @@ Result<CheckedSources> check_sources(FileSystem& files, const fs::path& file, co
       manifest.licences.push_back({path, sha256(licence)});
       checked.contents.emplace(path, std::move(licence));
     }
+    // The names of the licences are not the manifest's, and the home reads them again.
+    CUBINET_TRY(check_manifest(manifest, "'" + printable(file.string()) + "'"));
   }
   for (const std::vector<SourceFile>* list : {&manifest.files, &manifest.licences}) {
     for (const SourceFile& listed : *list) {
@@ -62,46 +64,14 @@ Result<CheckedSources> check_sources(FileSystem& files, const fs::path& file, co
   return checked;
 }
 
-// The names of kernels and catalogs that exist already.
-class TakenNames {
- public:
-  TakenNames(const std::vector<SourceManifest>& kept, TemplateCatalog templates)
-      : templates_(std::move(templates)) {
-    for (const SourceManifest& catalog : kept)
-      kept_[catalog.name] = kernel_names(catalog);
+// Returns invalid_argument if a kernel has the name of a built-in template.
+Result<void> check_kernel_names(const SourceManifest& manifest, const TemplateCatalog& templates) {
+  for (const SourceKernel& kernel : manifest.kernels) {
+    if (!templates.find(kernel.name)) continue;
+    return Error{ErrorCode::invalid_argument, "its kernel '" + kernel.name + "' has the name of a template"};
   }
-
-  // Returns invalid_argument if the catalog has a name of another one.
-  Result<void> add(const SourceManifest& manifest) {
-    const auto taken = [](const std::string& reason) {
-      return Error{ErrorCode::invalid_argument, reason, "remove one of the catalogs"};
-    };
-    if (imported_.contains(manifest.name)) return taken("two manifests are called '" + manifest.name + "'");
-    for (const SourceKernel& kernel : manifest.kernels) {
-      if (templates_.find(kernel.name))
-        return taken("its kernel '" + kernel.name + "' has the name of a template");
-      for (const auto& [catalog, kernels] : kept_) {
-        if (catalog != manifest.name && kernels.contains(kernel.name))
-          return taken("its kernel '" + kernel.name + "' is also in the catalog '" + catalog + "'");
-      }
-    }
-    imported_.insert(manifest.name);
-    kept_[manifest.name] = kernel_names(manifest);
-    return {};
-  }
-
- private:
-  static std::set<std::string> kernel_names(const SourceManifest& manifest) {
-    std::set<std::string> names;
-    for (const SourceKernel& kernel : manifest.kernels)
-      names.insert(kernel.name);
-    return names;
-  }
-
-  const TemplateCatalog templates_;
-  std::map<std::string, std::set<std::string>> kept_;
-  std::set<std::string> imported_;
-};
+  return {};
+}
 
 Result<std::vector<fs::path>> manifests_of(FileSystem& files, const SourceImportOptions& options,
                                            const fs::path& folder) {
@@ -126,15 +96,25 @@ Result<SourceImportReport> import_sources(FileSystem& files, const SourceImportO
   }
   CUBINET_TRY_ASSIGN(const fs::path folder, absolute_path(options.folder));
   CUBINET_TRY_ASSIGN(const auto manifests, manifests_of(files, options, folder));
-  CUBINET_TRY_ASSIGN(TemplateCatalog templates, TemplateCatalog::builtin());
-  TakenNames names(kept, std::move(templates));
+  CUBINET_TRY_ASSIGN(const TemplateCatalog templates, TemplateCatalog::builtin());
+  std::set<std::string> imported;
   for (const fs::path& file : manifests) {
     auto checked = check_sources(files, file, folder, !options.manifest.empty());
     if (checked) {
-      if (auto added = names.add(checked->manifest); !added) checked = std::move(added).error();
+      if (auto named = check_kernel_names(checked->manifest, templates); !named)
+        checked = std::move(named).error();
+    }
+    if (checked && imported.contains(checked->manifest.name)) {
+      checked =
+          Error{ErrorCode::invalid_argument, "two manifests are called '" + checked->manifest.name + "'"};
     }
     if (checked) {
-      CUBINET_TRY(catalogs.save(checked->manifest, checked->contents));
+      auto saved = catalogs.save(checked->manifest, checked->contents);
+      if (!saved && saved.error().code != ErrorCode::invalid_argument) return saved.error();
+      if (!saved) checked = std::move(saved).error();
+    }
+    if (checked) {
+      imported.insert(checked->manifest.name);
       report.catalogs.push_back(std::move(checked->manifest));
       continue;
     }

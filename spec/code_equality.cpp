@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,15 +21,16 @@ namespace {
 constexpr std::string_view kFunctions = ".text.";
 constexpr std::string_view kIntermediate = ".nv.capmerc.text.";
 constexpr std::string_view kConstantSection = ".nv.constant3";
-constexpr std::string_view kAddressRelocations = ".rela.nv.constant4";
+constexpr std::string_view kAddressSection = ".nv.constant4";
 constexpr unsigned kConstantBank = 3;
 constexpr unsigned kAddressBank = 4;
 constexpr std::size_t kWordBytes = 4;
+constexpr std::uint64_t kSlotBytes = 8;
 
 constexpr std::uint8_t kVariableSymbol = 1;  // STT_OBJECT
 
-// A variable or function, and an offset in it.
-using Target = std::pair<std::string_view, std::uint64_t>;
+// A variable or function, an offset in it, and the byte of the address that is read.
+using Target = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
 
 // The contents of the constant banks of a module: the user's constants, and addresses.
 class ConstantBanks {
@@ -37,22 +39,18 @@ class ConstantBanks {
     ConstantBanks banks;
     CUBINET_TRY_ASSIGN(const std::vector<ElfSymbol> symbols, elf.symbols());
     banks.read_constants(elf, symbols);
-    const ElfSection* const section = elf.find_section(kAddressRelocations);
-    if (section == nullptr) return banks;
-    const ByteView content = section->content;
-    for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= content.size(); at += sizeof(Elf64_Rela)) {
-      const std::uint64_t symbol = ELF64_R_SYM(number_at(content, at + 8));
-      if (symbol >= symbols.size()) continue;
-      banks.addresses_[number_at(content, at)] = {symbols[static_cast<std::size_t>(symbol)].name,
-                                                  number_at(content, at + 16)};
-    }
+    banks.read_addresses(elf, symbols, true);
+    banks.read_addresses(elf, symbols, false);
     return banks;
   }
 
-  // Returns the address in a slot of .nv.constant4, by the slot's offset.
+  // Returns the address in the slot of .nv.constant4 that has the offset. Before 9.0 instructions
+  // read the halves of a slot.
   std::optional<Target> address_at(std::uint64_t offset) const {
-    const auto found = addresses_.find(offset);
-    return found == addresses_.end() ? std::nullopt : std::optional(found->second);
+    const std::uint64_t in_slot = offset % kSlotBytes;
+    const auto found = addresses_.find(offset - in_slot);
+    if (found == addresses_.end()) return std::nullopt;
+    return Target{found->second.name, found->second.addend, in_slot};
   }
   // Returns the variable at an offset of .nv.constant3.
   std::optional<Target> constant_at(std::uint64_t offset) const {
@@ -60,7 +58,7 @@ class ConstantBanks {
     if (behind == constants_.begin()) return std::nullopt;
     const auto& [begin, constant] = *--behind;
     if (offset - begin >= constant.content.size()) return std::nullopt;
-    return Target{constant.name, offset - begin};
+    return Target{constant.name, offset - begin, 0};
   }
   std::optional<Target> at(unsigned bank, std::uint64_t offset) const {
     return bank == kAddressBank ? address_at(offset) : constant_at(offset);
@@ -72,10 +70,32 @@ class ConstantBanks {
   }
 
  private:
+  struct Address {
+    std::string_view name;
+    std::uint64_t addend = 0;
+  };
   struct Constant {
     std::string_view name;
     ByteView content;
   };
+
+  // Reads the relocations of the slots. Before 9.0 they have no addend, and the slot holds it.
+  void read_addresses(const ElfImage& elf, const std::vector<ElfSymbol>& symbols, bool with_addend) {
+    const std::string name = (with_addend ? ".rela" : ".rel") + std::string(kAddressSection);
+    const ElfSection* const section = elf.find_section(name);
+    const ElfSection* const slots = elf.find_section(kAddressSection);
+    if (section == nullptr || slots == nullptr) return;
+    const ByteView content = section->content;
+    const std::size_t step = with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+    for (std::size_t at = 0; at + step <= content.size(); at += step) {
+      const std::uint64_t symbol = ELF64_R_SYM(number_at(content, at + 8));
+      if (symbol >= symbols.size()) continue;
+      const std::uint64_t offset = number_at(content, at);
+      const std::uint64_t addend =
+          with_addend ? number_at(content, at + 16) : number_at(slots->content, offset);
+      addresses_[offset] = {symbols[static_cast<std::size_t>(symbol)].name, addend};
+    }
+  }
 
   void read_constants(const ElfImage& elf, const std::vector<ElfSymbol>& symbols) {
     for (const ElfSymbol& symbol : symbols) {
@@ -95,7 +115,7 @@ class ConstantBanks {
     return named;
   }
 
-  std::map<std::uint64_t, Target> addresses_;
+  std::map<std::uint64_t, Address> addresses_;  // by the offset of the slot
   std::map<std::uint64_t, Constant> constants_;
 };
 

@@ -37,4 +37,20 @@ Result<void> check_reference(const AttentionProblem& problem, const std::vector<
   return Error{ErrorCode::unsupported, "attention reference: it does not compute " + missing};
 }
 
+Result<void> check_q_lengths(const AttentionProblem& problem, const std::vector<std::int32_t>& q_lengths) {
+  const auto wrong = [](const std::string& why) {
+    return Error{ErrorCode::invalid_argument, "attention reference: `q_lengths`: " + why};
+  };
+  const std::size_t expected = problem.ragged_q ? problem.batch : 0;
+  if (q_lengths.size() != expected) {
+    return wrong(std::to_string(q_lengths.size()) + " lengths, but the problem has " +
+                 std::to_string(expected));
+  }
+  for (const std::int32_t length : q_lengths) {
+    if (length < 0 || static_cast<std::uint32_t>(length) > problem.q_len)
+      return wrong(std::to_string(length) + " is not between 0 and " + std::to_string(problem.q_len));
+  }
+  return {};
+}
+
 }  // namespace cubinet

@@ -323,12 +323,14 @@ std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, Lengt
 
 Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
                                               const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
-                                              unsigned threads) {
+                                              unsigned threads, const std::vector<std::int32_t>& q_lengths) {
   CUBINET_TRY(check_reference(problem, kv_lengths));
   CUBINET_TRY(check_pool_size(problem));
+  if (!q_lengths.empty()) CUBINET_TRY(check_q_lengths(problem, q_lengths));
   AttentionInputs inputs;
   inputs.kv_lengths = kv_lengths;
-  if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, kv_lengths, seed);
+  if (problem.ragged_q)
+    inputs.q_lengths = q_lengths.empty() ? make_q_lengths(problem, kv_lengths, seed) : q_lengths;
   if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
   if (problem.mask == AttentionMask::custom)
     inputs.mask = make_mask(problem, SequenceRows(problem, inputs), seed);

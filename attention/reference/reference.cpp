@@ -38,12 +38,7 @@ Result<void> check_new_rows(const AttentionProblem& problem, const AttentionInpu
 
 Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs& inputs) {
   CUBINET_TRY(check_reference(problem, inputs.kv_lengths));
-  if (inputs.q_lengths.size() != (problem.ragged_q ? problem.batch : 0))
-    return misfit("the number of q_lengths");
-  for (const std::int32_t length : inputs.q_lengths) {
-    if (length < 0 || static_cast<std::uint32_t>(length) > problem.q_len)
-      return misfit("a sequence of " + std::to_string(length) + " query tokens");
-  }
+  CUBINET_TRY(check_q_lengths(problem, inputs.q_lengths));
   const SequenceRows rows(problem, inputs);
   const std::size_t kv_rows = rows.kv_tokens() * problem.heads_kv;
   if (inputs.q.size() != rows.q_tokens() * problem.heads_q * problem.head_dim_qk) return misfit("Q");

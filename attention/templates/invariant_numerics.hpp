@@ -9,7 +9,7 @@
 namespace cubinet {
 
 // The tokens of a step and of a segment of invariant numerics (docs/arithmetic.md). The device code
-// has the same numbers in cubinet/attention/invariant.cuh.
+// has the same numbers in cubinet/attention/invariant_sizes.cuh.
 inline constexpr std::uint32_t kInvariantStep = 64;
 inline constexpr std::uint32_t kInvariantSegment = 512;
 

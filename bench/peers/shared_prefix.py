@@ -3,37 +3,13 @@
 """A decode step of 64 sequences that share a prefix of 32768 tokens and have 1024 tokens of their own: attention over
 the shared prefix, beside plain decode over the same pages. With --peers, FlashInfer's cascade too."""
 import argparse
-import statistics
 import sys
 import tempfile
 
+from graph_timing import time_graph
 from rounds import compare, row, run_rounds, write
 
 SEQUENCES, PREFIX, OWN, HEADS_KV, DIM, PAGE = 64, 32768, 1024, 8, 128, 16
-REPLAYS = 20
-
-
-def time_graph(torch, call):
-    """Returns a function that times replays of a graph with one call, in microseconds."""
-    call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-
-    def replay():
-        times = []
-        for _ in range(REPLAYS):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end) * 1e3)
-        return statistics.median(times)
-
-    replay.call = call  # the graph reads the memory of the call's tensors and workspace
-    return replay
 
 
 def measure(torch, cubinet, runtime, heads_q, rounds, peers):

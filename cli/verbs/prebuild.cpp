@@ -64,7 +64,8 @@ Result<PrebuildOptions> prebuild_options_of(const Context& context, const Prebui
   const ProtectedFiles kept = context.protected_files(std::move(inputs), arguments.places);
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,
                      check_output_file(*context.files(), arguments.output, kept));
-  CUBINET_TRY(check_output_file(*context.files(), output.string() + ".partial", kept));
+  for (const char* ending : {".partial", ".licenses.txt", ".partial.licenses.txt"})
+    CUBINET_TRY(check_output_file(*context.files(), output.string() + ending, kept));
   options.output = output.string();
   return options;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
+#include "bench_cases.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
 #include "server_arguments.hpp"
@@ -19,6 +20,7 @@ namespace {
 struct RunOptions {
   AttentionArguments problem;
   std::string lengths = "uniform";
+  std::string q_lengths;  // empty: random ones with --ragged-q
   int iterations = 20;
   int device = 0;
   std::uint32_t splits = 0;        // 0: as planned
@@ -92,6 +94,7 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   // The plan does not know the lengths, as with a CUDA graph, and is thus the one that `select`
   // names.
   CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(options.problem));
+  CUBINET_TRY_ASSIGN(const std::vector<std::int32_t> q_lengths, q_lengths_of(options.q_lengths, problem));
   AttentionRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
@@ -117,8 +120,8 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   CUBINET_TRY_ASSIGN(const AttentionResolution resolution, planner.resolve(problem, plan_options));
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
   run.requested = resolution.requested;
-  CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
-                     inputs_in_memory(problem, lengths_of(options, problem), options.seed, context.jobs()));
+  CUBINET_TRY_ASSIGN(const AttentionInputs inputs, inputs_in_memory(problem, lengths_of(options, problem),
+                                                                    options.seed, context.jobs(), q_lengths));
   CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
                      reference_of(*runtime, device, problem, inputs, context.jobs()));
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
@@ -143,6 +146,7 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
                    "uniform (default), or borders: beside page and tile borders, one empty")
       ->check(CLI::IsMember({"uniform", "borders"}))
       ->type_name("PATTERN");
+  add_q_lengths(*verb, options->q_lengths);
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Replays to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");

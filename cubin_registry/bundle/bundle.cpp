@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -46,9 +47,18 @@ class PackedBundle final : public Bundle {
     CUBINET_TRY(check_process());
     CubinRecords found;
     EntryFinder finder(*pack_, BundleTable::records);
-    CUBINET_TRY(collect(finder, kernel.hash(), found));
+    CUBINET_TRY(collect(finder, kernel.hash(), found, log_skip_));
     std::erase_if(found, [&](const auto& record) { return !record->identity.is_of(kernel); });
     return found;
+  }
+  std::vector<Error> unreadable(const KernelId& kernel) override {
+    std::vector<Error> errors;
+    CubinRecords found;
+    EntryFinder finder(*pack_, BundleTable::records);
+    // find() returns the errors that are no damage.
+    if (check_process())
+      (void)collect(finder, kernel.hash(), found, [&](const Error& error) { errors.push_back(error); });
+    return errors;
   }
   Result<CubinRecords> find_key(KernelKey key) override {
     CUBINET_TRY_ASSIGN(const CubinRecords found, led_to(BundleTable::keys, key.value));
@@ -97,10 +107,12 @@ class PackedBundle final : public Bundle {
   void log_skipped(const Error& error) const {
     log(log_, LogLevel::error, "bundle entry skipped: " + error.to_line());
   }
-  // Appends the records of kernels with this hash. Logs and skips damaged ones.
-  Result<void> collect(EntryFinder& finder, std::uint64_t kernel_hash, CubinRecords& found) const;
-  // Logs damage. Returns any other error.
-  Result<void> skip_damage(const Result<void>& read) const;
+  using OnSkip = std::function<void(const Error&)>;
+  // Appends the records of kernels with this hash. Reports and skips damaged ones.
+  Result<void> collect(EntryFinder& finder, std::uint64_t kernel_hash, CubinRecords& found,
+                       const OnSkip& skip) const;
+  // Reports damage. Returns any other error.
+  static Result<void> skip_damage(const Result<void>& read, const OnSkip& skip);
   // Returns the records that entries of this number lead to, in the order of list().
   Result<CubinRecords> led_to(BundleTable table, std::uint64_t number) const;
   // REQUIRES: the mutex.
@@ -112,6 +124,7 @@ class PackedBundle final : public Bundle {
   const std::optional<TrustPolicy> policy_;
   const std::vector<Signer> signers_;
   const LogSink log_;
+  const OnSkip log_skip_ = [this](const Error& error) { log_skipped(error); };
   const StoreDescription description_;
   const ForkGuard fork_guard_;
   mutable std::mutex mutex_;  // guards the members below, which are read on first use
@@ -123,23 +136,24 @@ class PackedBundle final : public Bundle {
   std::shared_ptr<const StoredRows> rows_;
 };
 
-Result<void> PackedBundle::skip_damage(const Result<void>& read) const {
+Result<void> PackedBundle::skip_damage(const Result<void>& read, const OnSkip& skip) {
   if (read || !is_damage(read.error().code)) return read;
-  log_skipped(read.error());
+  skip(read.error());
   return {};
 }
 
-Result<void> PackedBundle::collect(EntryFinder& finder, std::uint64_t kernel_hash,
-                                   CubinRecords& found) const {
-  return skip_damage(finder.each(kernel_hash, [&](ByteView bytes) -> Result<void> {
+Result<void> PackedBundle::collect(EntryFinder& finder, std::uint64_t kernel_hash, CubinRecords& found,
+                                   const OnSkip& skip) const {
+  const auto add = [&](ByteView bytes) -> Result<void> {
     auto entry = pack_->decode(bytes);
     if (entry) {
       found.push_back(std::move(entry->record));
     } else {
-      log_skipped(entry.error());
+      skip(entry.error());
     }
     return {};
-  }));
+  };
+  return skip_damage(finder.each(kernel_hash, add), skip);
 }
 
 Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t number) const {
@@ -147,8 +161,8 @@ Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t numbe
   CubinRecords found;
   EntryFinder finder(*pack_, table);
   EntryFinder records(*pack_, BundleTable::records);
-  CUBINET_TRY(skip_damage(
-      finder.each(number, [&](ByteView pair) { return collect(records, kernel_hash_of(pair), found); })));
+  const auto add = [&](ByteView pair) { return collect(records, kernel_hash_of(pair), found, log_skip_); };
+  CUBINET_TRY(skip_damage(finder.each(number, add), log_skip_));
   sort_records(found);
   return found;
 }

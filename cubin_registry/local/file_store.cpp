@@ -57,16 +57,28 @@ Result<void> FileStore::write_image(const Sha256Digest& digest, ByteView image) 
 }
 
 Result<StoredRecord> FileStore::read_record(const std::string& name) const {
+  constexpr const char* kRecordRemedy = "call `Home::repair()`, which sets it aside";
   const fs::path path = home_.record(name);
-  CUBINET_TRY_ASSIGN(const OwnFile file, files_->read_own(path, kMaximumRecordBytes));
+  auto read = files_->read_own(path, kMaximumRecordBytes);
+  if (!read) {
+    Error error = std::move(read).error();
+    if (error.code == ErrorCode::untrusted && error.remedy.empty()) error.remedy = kRecordRemedy;
+    return error;
+  }
+  const OwnFile file = *std::move(read);
   auto record = decode_record(file.content);
+  const bool is_damaged = record ? entry_name(record->identity.kernel_hash(), file.content) != name
+                                 : record.error().code == ErrorCode::corruption;
+  if (is_damaged) {
+    Error error =
+        damaged_file(path, record ? "it holds the record of another entry" : record.error().message);
+    error.remedy = kRecordRemedy;
+    return error;
+  }
   if (!record) {
     Error error = std::move(record).error();
     error.message = "'" + path.string() + "': " + error.message;
     return error;
-  }
-  if (entry_name(record->identity.kernel_hash(), file.content) != name) {
-    return damaged_file(path, "it holds the record of another entry");
   }
   return StoredRecord{std::make_shared<const CubinRecord>(*std::move(record)), file.status.modified_ns, name};
 }

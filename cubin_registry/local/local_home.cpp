@@ -97,6 +97,16 @@ Result<CubinRecords> LocalHome::builds_of(const KernelId& kernel) {
   return records;
 }
 
+std::vector<Error> LocalHome::unreadable(const KernelId& kernel) {
+  if (!check_process()) return {};
+  std::vector<Error> errors = records_.unreadable(kernel);
+  if (kernel.maker() == KernelMaker::kernel_template) return errors;
+  // builds_of() skips imports that fail if the home has a build of its own.
+  const auto imported = with_imports({}, [&](ImportedFolder& folder) { return folder.find(kernel); });
+  if (!imported) errors.push_back(imported.error());
+  return errors;
+}
+
 Result<CubinRecords> LocalHome::own_records() {
   CUBINET_TRY(check_process());
   preferred_.refresh();

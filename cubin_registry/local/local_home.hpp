@@ -33,6 +33,7 @@ class LocalHome final : public Home {
   std::string place_of(const CubinRecord& record) const override;
   bool prefers(const CubinRecord& record) const override { return preferred_.contains(record); }
   Result<CubinRecords> find(const KernelId& kernel) override;
+  std::vector<Error> unreadable(const KernelId& kernel) override;
   Result<CubinRecords> find_key(KernelKey key) override;
   Result<CubinRecords> find_function(std::string_view symbol) override;
   Result<CubinRecords> list() override;

@@ -115,6 +115,22 @@ Result<std::vector<StoredRecord>> RecordCache::listed_of(Folder& folder, const K
   return found;
 }
 
+std::vector<Error> RecordCache::unreadable(const KernelId& kernel) {
+  const std::size_t number = HomeLayout::record_folder_of(kernel.hash());
+  Folder& folder = folders_[number];
+  const std::string prefix = entry_prefix(kernel.hash());
+  const std::lock_guard lock(folder.mutex);
+  std::vector<Error> errors;
+  if (!refresh(number, Look::by_path)) return errors;  // of_kernel() returns this error
+  const auto first = folder.records.lower_bound(prefix);
+  for (auto entry = first; entry != folder.records.end() && entry->first.starts_with(prefix); ++entry) {
+    if (entry->second.record != nullptr) continue;
+    auto record = store_.read_record(entry->first);
+    if (!record && record.error().code != ErrorCode::not_found) errors.push_back(std::move(record).error());
+  }
+  return errors;
+}
+
 Result<RecordCache::All> RecordCache::all(const std::function<Rows()>& read_rows) {
   CUBINET_TRY_ASSIGN(const std::vector<std::string> names, store_.list_or_nothing(store_.home().records()));
   std::vector<std::pair<Folder*, std::size_t>> there;

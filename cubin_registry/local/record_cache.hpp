@@ -42,6 +42,8 @@ class RecordCache {
   // Returns every intact record of the kernel. Damaged ones are logged and skipped; other read
   // failures are errors.
   Result<std::vector<StoredRecord>> of_kernel(const KernelId& kernel);
+  // Returns the errors of the records that of_kernel() skips.
+  std::vector<Error> unreadable(const KernelId& kernel);
 
   // Returns every intact record. If files would have to be read, calls `read_rows` for the rows of
   // the index, by name; it returns none if there is no index.

@@ -1,44 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "local/store_lock.hpp"
 
-#include <cubinet/base/file_lock.hpp>
-
-#include <algorithm>
-#include <thread>
-
 namespace cubinet {
-namespace {
-
-using std::chrono::milliseconds;
-
-constexpr std::chrono::microseconds kFirstPause{200};
-constexpr std::chrono::microseconds kLongestPause{20'000};
-
-}  // namespace
-
-Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::filesystem::path& path,
-                                              FileSystem::Sharing sharing, milliseconds limit,
-                                              const LogSink& log) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  auto pause = kFirstPause;
-  while (true) {
-    auto lock = files.lock(path, sharing);
-    if (!lock && !knows_no_locks(lock.error())) return std::move(lock).error();
-    if (!lock) {
-      cubinet::log(log, LogLevel::warning, "going on without a lock: " + lock.error().to_line());
-      return std::unique_ptr<FileLock>();
-    }
-    if (*lock) return lock;
-    if (std::chrono::steady_clock::now() >= deadline) {
-      return Error{ErrorCode::busy,
-                   "'" + path.string() + "' is locked by another process for more than " +
-                       std::to_string(limit.count() / 1000) + " s",
-                   "find the process that holds it, with `fuser` say, and let it finish or end it"};
-    }
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, kLongestPause);
-  }
-}
 
 void StoreLock::release() {
   lock_.reset();
@@ -46,7 +9,7 @@ void StoreLock::release() {
   state_ = State::none;
 }
 
-Result<void> StoreLock::take(State wanted, milliseconds limit) {
+Result<void> StoreLock::take(State wanted, std::chrono::milliseconds limit) {
   if (state_ == wanted) return {};
   release();
   const auto sharing = wanted == State::shared ? FileSystem::Sharing::shared : FileSystem::Sharing::exclusive;

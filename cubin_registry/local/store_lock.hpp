@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/file_lock.hpp>
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/log.hpp>
 
@@ -12,14 +13,6 @@
 #include <string>
 
 namespace cubinet {
-
-// Takes a file lock, with retries until `limit` has passed, so that a stopped process does not
-// block others forever. Returns busy if it stays taken. If the file system has no locks, logs a
-// line and returns nullptr: builds, publishes and removals then continue without a lock, which can
-// waste a build but never returns wrong bytes. A lock file that cannot be opened is an error.
-Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::filesystem::path& path,
-                                              FileSystem::Sharing sharing, std::chrono::milliseconds limit,
-                                              const LogSink& log);
 
 // The limits: longer than any publish takes on a working disk, and the limit of work that can be
 // postponed.

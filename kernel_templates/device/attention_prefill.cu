@@ -93,23 +93,29 @@ __device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folde
   const float scale = softmax_scale_log2(p);
   float scales[2] = {scale, scale};
   const SoftCap<soft_cap> cap(p, scales);
+  // Without rows, the warp only copies. The result of a vote is uniform. Wide heads lack the
+  // registers for the branches.
+  const bool has_rows = Shape::kColumnsV > 128 || __any_sync(kAllLanes, rows.holds(first_row));
 #pragma unroll 1
   for (int step = 0; step < stream.count(); ++step) {
     const int token = stream.token(step);
-    Scores scores = {};
+    Weights weights;
     stream.wait();
     stream.copy_v(step + stages - 1);
-    multiply_qk(scores, q_fragments, q_warp, stream.k_step(), lane);
-    cap.apply(scores);
-    if (!seen_by_all.holds_all<Shape::kStep>(token)) {
-      const Range visible[2] = {Visible::to_token(p, tile.sequence, rows.token(row)),
-                                Visible::to_token(p, tile.sequence, rows.token(row + 8))};
-      mask_scores<Shape>(scores, visible, NoDraftMask(), token, lane);
+    if (has_rows) {
+      Scores scores = {};
+      multiply_qk(scores, q_fragments, q_warp, stream.k_step(), lane);
+      cap.apply(scores);
+      if (!seen_by_all.holds_all<Shape::kStep>(token)) {
+        const Range visible[2] = {Visible::to_token(p, tile.sequence, rows.token(row)),
+                                  Visible::to_token(p, tile.sequence, rows.token(row + 8))};
+        mask_scores<Shape>(scores, visible, NoDraftMask(), token, lane);
+      }
+      weights = softmax(state, scores, scales);
     }
-    const Weights weights = softmax(state, scores, scales);
     stream.wait();
     stream.copy_k(step + stages);
-    multiply_pv(state, weights, stream.v_step(), lane);
+    if (has_rows) multiply_pv(state, weights, stream.v_step(), lane);
     stream.advance();
     if (Shape::kInvariant && ((token + Shape::kStep) % kInvariantSegment == 0 || step + 1 == stream.count()))
       folded.add(state);

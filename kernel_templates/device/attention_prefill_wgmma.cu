@@ -16,7 +16,9 @@
     {"name": "stages", "type": "int", "values": [2], "default": 2,
      "summary": "stages of K and of V in shared memory"},
     {"name": "fold_steps", "type": "int", "values": [0, 1, 2, 4, 8, 16], "default_expression": "dtype == 'e4m3' ? 4 : 0",
-     "summary": "steps after which the output of e4m3 products is added to an fp32 copy; 0: never"}
+     "summary": "steps after which the output of e4m3 products is added to an fp32 copy; 0: never"},
+    {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
+     "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "constraints": [
     {"require": "dtype != 'e4m3' || head_dim_qk <= 128 && head_dim_v <= 128",
@@ -26,7 +28,13 @@
     {"require": "dtype_o != 'e4m3' || dtype == 'e4m3'",
      "message": "dtype_o e4m3 needs dtype e4m3"},
     {"require": "fold_steps == 0 || dtype == 'e4m3'",
-     "message": "fold_steps needs dtype e4m3: sums of 16-bit products are fp32"}
+     "message": "fold_steps needs dtype e4m3: sums of 16-bit products are fp32"},
+    {"require": "numerics == 'fast' || dtype != 'e4m3'",
+     "message": "numerics invariant needs dtype bf16 or fp16: other kernels do not add products of e4m3 in the same order"},
+    {"require": "numerics == 'fast' || head_dim_v <= 128",
+     "message": "numerics invariant needs head_dim_v up to 128: a thread has no registers for a segment and the ones before it"},
+    {"require": "numerics == 'fast' || tile_size_kv == 128",
+     "message": "numerics invariant needs tile_size_kv 128: a step consists of two slices of 64 tokens, and a segment of whole steps"}
   ],
   "kernels": [
     {"name": "attention_prefill_wgmma",
@@ -37,7 +45,10 @@
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, SMs)",
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "invariant": "numerics == 'invariant'"
+  }
 }
 */
 // Grid: any number of CTAs. A CTA computes one tile of Q after the other. A counter in global

@@ -9,6 +9,7 @@ filled one.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -108,11 +109,9 @@ class CacheManager(FileCacheManager):  # type: ignore[misc]
         """Copies files of the own folder to the second folder, where they appear as one entry."""
         if self._second is None:
             return
-        root = os.path.dirname(self._second)
-        # `serve-warm` removes an abandoned folder of this name after an hour.
-        stage = os.path.join(root, f".cubinet.{os.getpid()}.{uuid.uuid4()}.tmp")
+        stage, lock = "", -1
         try:
-            os.makedirs(stage)
+            stage, lock = _make_stage(os.path.dirname(self._second))
             for name in names:
                 shutil.copyfile(self._make_path(name), os.path.join(stage, name))
             if group is not None:
@@ -122,6 +121,41 @@ class CacheManager(FileCacheManager):  # type: ignore[misc]
             os.rename(stage, self._second)
         except Exception:  # the process goes on without the second folder
             shutil.rmtree(stage, ignore_errors=True)
+        finally:
+            if lock >= 0:
+                os.close(lock)
+
+
+def _make_stage(root: str) -> tuple[str, int]:
+    """Creates a folder to prepare an entry in. Returns its path and a descriptor that holds its lock.
+
+    `serve-warm` removes a folder with this machine's boot ID in its name once its lock is free, which
+    it is if this process is killed. It removes other folders after an hour.
+    """
+    name = f"{uuid.uuid4()}.tmp"
+    stage = os.path.join(root, f".cubinet.{name}")
+    os.makedirs(stage)
+    boot = _boot_id()
+    lock = os.open(stage, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The folder gets the name by which its lock is judged only once it is locked.
+        locked = os.path.join(root, f".cubinet.{boot}.{name}")
+        if boot:
+            os.rename(stage, locked)
+            stage = locked
+    except OSError:
+        pass
+    return stage, lock
+
+
+def _boot_id() -> str:
+    """Returns the ID of the running kernel, which the containers of a machine share; empty if unknown."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.readline().strip()
+    except OSError:
+        return ""
 
 
 def _second_entry(key: str, own_entry: str) -> str | None:

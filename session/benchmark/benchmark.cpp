@@ -30,20 +30,29 @@ struct Bench {
   bool is_cancelled() const { return options.cancelled && options.cancelled(); }
 };
 
-Result<void> check_case(const BenchmarkCase& given) {
-  CUBINET_TRY(check_problem(given.problem));
-  const auto wrong = [&](std::string why) {
-    return Error{ErrorCode::invalid_argument, "`BenchmarkCase::kv_lengths`: " + std::move(why)};
+// Checks a member of a case that has a length for each sequence, or none.
+Result<void> check_lengths(const char* member, const std::vector<std::int32_t>& lengths, std::uint32_t batch,
+                           std::uint32_t most) {
+  const auto wrong = [&](const std::string& why) {
+    return Error{ErrorCode::invalid_argument, std::string("`BenchmarkCase::") + member + "`: " + why};
   };
-  if (!given.kv_lengths.empty() && given.kv_lengths.size() != given.problem.batch) {
-    return wrong(std::to_string(given.kv_lengths.size()) + " lengths for a batch of " +
-                 std::to_string(given.problem.batch));
-  }
-  for (const std::int32_t length : given.kv_lengths) {
-    if (length < 0 || static_cast<std::uint32_t>(length) > given.problem.kv_len)
-      return wrong(std::to_string(length) + " is not between 0 and " + std::to_string(given.problem.kv_len));
+  if (!lengths.empty() && lengths.size() != batch)
+    return wrong(std::to_string(lengths.size()) + " lengths for a batch of " + std::to_string(batch));
+  for (const std::int32_t length : lengths) {
+    if (length < 0 || static_cast<std::uint32_t>(length) > most)
+      return wrong(std::to_string(length) + " is not between 0 and " + std::to_string(most));
   }
   return {};
+}
+
+Result<void> check_case(const BenchmarkCase& given) {
+  CUBINET_TRY(check_problem(given.problem));
+  CUBINET_TRY(check_lengths("kv_lengths", given.kv_lengths, given.problem.batch, given.problem.kv_len));
+  if (!given.q_lengths.empty() && !given.problem.ragged_q) {
+    return Error{ErrorCode::invalid_argument,
+                 "`BenchmarkCase::q_lengths` needs `AttentionProblem::ragged_q`, which is off"};
+  }
+  return check_lengths("q_lengths", given.q_lengths, given.problem.batch, given.problem.q_len);
 }
 
 Result<void> check_cases(const BenchmarkOptions& options) {
@@ -157,7 +166,8 @@ Result<void> measure_rows(Bench& bench, const std::vector<std::int32_t>& lengths
   const AttentionProblem& problem = rows.front().given.problem;
   CUBINET_TRY(check_memory(problem, lengths, bench.device->properties()));
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
-                     inputs_in_memory(problem, lengths, bench.options.seed, bench.options.threads));
+                     inputs_in_memory(problem, lengths, bench.options.seed, bench.options.threads,
+                                      rows.front().given.q_lengths));
   CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
                      reference_of(bench.runtime, bench.device, problem, inputs, bench.options.threads));
   const AttentionWork work = attention_work(problem, lengths, inputs.q_lengths);

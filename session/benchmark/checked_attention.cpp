@@ -46,9 +46,9 @@ Result<bool> appended_as_reference(const AttentionProblem& problem, const Attent
 
 Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
                                          const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
-                                         unsigned threads) {
+                                         unsigned threads, const std::vector<std::int32_t>& q_lengths) {
   try {
-    return make_attention_inputs(problem, kv_lengths, seed, threads);
+    return make_attention_inputs(problem, kv_lengths, seed, threads, q_lengths);
   } catch (const std::bad_alloc&) {
     return Error{
         ErrorCode::unavailable,

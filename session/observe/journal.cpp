@@ -156,8 +156,7 @@ std::string to_text(const JournalEntry& entry) {
   if (!entry.caller.empty()) text += ", for " + entry.caller;
   for (const JournalStore& store : entry.stores) {
     const std::string name = store.place.empty() ? store.kind : store.kind + " " + store.place;
-    text += fmt::format("\n  {}: {}", name,
-                        store.verdicts.empty() ? "no intact build" : join(store.verdicts, "; "));
+    text += fmt::format("\n  {}: {}", name, store.verdicts.empty() ? "no build" : join(store.verdicts, "; "));
   }
   for (const std::string& near : entry.nearest)
     text += "\n  near: " + near;

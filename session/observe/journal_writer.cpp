@@ -83,6 +83,11 @@ JournalEntry JournalWriter::entry_of(const KernelEvent& event) const {
   entry.wait_seconds = event.wait_seconds;
   entry.load_seconds = event.load_seconds;
   entry.stores = searched_;
+  for (const UnreadableBuilds& unread : event.explanation->unreadable) {
+    if (unread.store >= entry.stores.size()) continue;
+    auto& verdicts = entry.stores[unread.store].verdicts;
+    if (verdicts.size() < kShownVerdicts) verdicts.push_back(shown(unread.error.to_line()));
+  }
   for (const ExplainedBuild& build : event.explanation->builds) {
     if (build.store >= entry.stores.size()) continue;
     auto& verdicts = entry.stores[build.store].verdicts;

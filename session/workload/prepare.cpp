@@ -35,19 +35,25 @@ class PreparingThread {
   bool before_ = std::exchange(inside_prepare, true);
 };
 
-// A kernel of one or more entries.
+// A kernel of one or more entries. The thread that planned the first of them loads it.
 struct NeededKernel {
   KernelSpec spec;
-  std::vector<std::size_t> entries = {};  // by their index, ascending
   bool is_entry = false;                  // if false, only plans need it
+  std::vector<std::size_t> waiting = {};  // the entries that end with this kernel at the earliest
+  bool ended = false;
+  std::optional<Error> error = {};  // of the load, once it has ended
 };
 
-// The entries that are planned before their kernels are loaded. Bounds the memory of the plans.
+// The entries after which all kernels must be loaded. Bounds the memory of the plans that wait.
 constexpr std::size_t kPlannedAtOnce = 1024;
 
-// Loads the kernels of all entries on several threads and collects the entries' errors. The entries
-// are planned first, so that each kernel is loaded once and no thread waits for another one's
-// build. An entry ends with its last kernel.
+// Plans and loads all entries on several threads and collects the entries' errors. Each kernel is
+// loaded once, and no thread waits for another one's build: an entry ends on the thread that loads
+// the last of its kernels.
+//
+// The driver loads one kernel at a time. If nothing can be compiled, the other threads plan
+// meanwhile. Otherwise the entries are planned first, because a plan may take a kernel that exists
+// in place of a better one, and would depend on the builds that end before it.
 class PrepareRun {
  public:
   PrepareRun(const Session& session, std::shared_ptr<const Device> device,
@@ -69,10 +75,15 @@ class PrepareRun {
   // Return the kernels of an entry. For attention, the second one also sets the entry's plan.
   Result<std::vector<KernelSpec>> kernels_of(const KernelSpec& spec, std::size_t index) const;
   Result<std::vector<KernelSpec>> kernels_of(const WorkloadAttention& attention, std::size_t index);
-  void find_kernels(std::size_t begin, std::size_t end, unsigned jobs, const ParallelHooks& hooks);
+  Result<AttentionResolution> plan(const WorkloadAttention& attention);
+  bool loads_keep_plans() const;
+  std::vector<KernelSpec> find_kernels(std::size_t index);
+  void plan_and_load(std::size_t begin, std::size_t end, unsigned jobs, const ParallelHooks& hooks);
+  void plan_then_load(std::size_t begin, std::size_t end, unsigned jobs, const ParallelHooks& hooks);
+  std::vector<NeededKernel*> claim(std::size_t index, std::vector<KernelSpec> specs);
   void find_kernel_entries();
   Result<void> load(const NeededKernel& kernel);
-  void load_kernel(const NeededKernel& kernel);
+  void load_kernel(NeededKernel& kernel);
   void fail(std::size_t index, Error error);
   void bind(const WorkloadAttention& attention, Outcome& outcome);
   void end_entry(std::size_t index);
@@ -83,13 +94,17 @@ class PrepareRun {
   const std::vector<WorkloadEntry>& entries_;
   const PrepareOptions& options_;
   const std::string caller_{CallerLabel::current()};  // of the thread that prepares
-  std::set<Bytes> kernel_entries_;     // encodings of the identities of the entries that are kernels
-  std::vector<NeededKernel> kernels_;  // of the planned entries, in the order of their first use
+  std::set<Bytes> kernel_entries_;  // encodings of the identities of the entries that are kernels
+  std::mutex kernels_mutex_;
+  // By the encoding of the identity. Guarded by kernels_mutex_, except for the specifications,
+  // which do not change.
+  std::map<Bytes, NeededKernel> kernels_;
   std::vector<Outcome> outcomes_ = std::vector<Outcome>(entries_.size());
   std::mutex mutex_;  // guards done_ and the callbacks
   std::size_t done_ = 0;
   std::atomic<bool> cancelled_{false};
-  bool has_planned_ = false;  // whether an entry of attention was planned
+  std::mutex first_plan_mutex_;
+  std::atomic<bool> has_planned_{false};  // whether an entry of attention was planned
 };
 
 void PrepareRun::run(unsigned jobs) {
@@ -101,11 +116,12 @@ void PrepareRun::run(unsigned jobs) {
   const ParallelHooks hooks{[this] { return cancelled(); }, tick};
   tick();
   find_kernel_entries();
+  const bool overlaps = loads_keep_plans();
   for (std::size_t begin = 0; begin < entries_.size() && !cancelled_; begin += kPlannedAtOnce) {
-    find_kernels(begin, std::min(begin + kPlannedAtOnce, entries_.size()), jobs, hooks);
-    if (cancelled_) return;
-    parallel_for(
-        kernels_.size(), jobs, [this](std::size_t i) { load_kernel(kernels_[i]); }, hooks);
+    const std::size_t end = std::min(begin + kPlannedAtOnce, entries_.size());
+    if (overlaps) plan_and_load(begin, end, jobs, hooks);
+    if (!overlaps) plan_then_load(begin, end, jobs, hooks);
+    kernels_.clear();
   }
 }
 
@@ -146,9 +162,7 @@ Result<std::vector<KernelSpec>> PrepareRun::kernels_of(const KernelSpec& spec, s
 
 Result<std::vector<KernelSpec>> PrepareRun::kernels_of(const WorkloadAttention& attention,
                                                        std::size_t index) {
-  const DeviceProperties& device = device_->properties();
-  CUBINET_TRY_ASSIGN(AttentionResolution resolved, session_.plan(attention.problem, DeviceFacts::of(device),
-                                                                 attention.options, device.name));
+  CUBINET_TRY_ASSIGN(AttentionResolution resolved, plan(attention));
   if (!resolved.plan) return resolved.error();
   std::vector<KernelSpec> kernels;
   for (const PlanStep& step : resolved.plan->steps)
@@ -157,43 +171,84 @@ Result<std::vector<KernelSpec>> PrepareRun::kernels_of(const WorkloadAttention& 
   return kernels;
 }
 
-// Fills kernels_. Ends the entries that have none or cannot be planned.
-void PrepareRun::find_kernels(std::size_t begin, std::size_t end, unsigned jobs, const ParallelHooks& hooks) {
-  std::vector<std::optional<std::vector<KernelSpec>>> needed(end - begin);  // nullopt: cancelled before
-  const auto find = [&](std::size_t i) {
-    const PreparingThread thread;
-    auto kernels =
-        std::visit([&](const auto& work) { return kernels_of(work, begin + i); }, entries_[begin + i].work);
-    if (!kernels) fail(begin + i, kernels.error());
-    needed[i] = kernels ? *std::move(kernels) : std::vector<KernelSpec>();
-  };
-  // The first plan reads the rows of the stores. If all threads began together, each would read
-  // them.
-  std::size_t planned = 0;
-  while (planned < needed.size() && !has_planned_ && !cancelled()) {
-    has_planned_ = std::holds_alternative<WorkloadAttention>(entries_[begin + planned].work);
-    find(planned++);
-  }
-  parallel_for(
-      needed.size() - planned, jobs, [&](std::size_t i) { find(planned + i); }, hooks);
-  kernels_.clear();
-  std::map<Bytes, std::size_t> known;  // by the encoding of the kernel's identity
-  for (std::size_t i = 0; i < needed.size(); ++i) {
-    if (!needed[i]) continue;
-    const std::size_t index = begin + i;
-    for (KernelSpec& spec : *needed[i]) {
-      const auto [place, is_new] = known.emplace(identify(spec).encoding(), kernels_.size());
-      if (is_new) {
-        kernels_.push_back({std::move(spec)});
-        kernels_.back().is_entry = kernel_entries_.count(place->first) != 0;
-      }
-      NeededKernel& kernel = kernels_[place->second];
-      if (!kernel.entries.empty() && kernel.entries.back() == index) continue;
-      kernel.entries.push_back(index);
-      ++outcomes_[index].missing_kernels;
+// The first plan reads the rows of the stores. If all threads began together, each would read them.
+Result<AttentionResolution> PrepareRun::plan(const WorkloadAttention& attention) {
+  std::unique_lock<std::mutex> first;
+  if (!has_planned_) first = std::unique_lock(first_plan_mutex_);
+  if (has_planned_ && first) first.unlock();
+  const DeviceProperties& device = device_->properties();
+  auto resolved = session_.plan(attention.problem, DeviceFacts::of(device), attention.options, device.name);
+  has_planned_ = true;
+  return resolved;
+}
+
+// A build that is compiled or fetched changes the stores.
+bool PrepareRun::loads_keep_plans() const {
+  const bool plans = std::any_of(entries_.begin(), entries_.end(), [](const WorkloadEntry& entry) {
+    return std::holds_alternative<WorkloadAttention>(entry.work);
+  });
+  return plans && session_.runtime().caches().empty() && !session_.runtime().can_compile();
+}
+
+// Returns no kernel if the entry has failed.
+std::vector<KernelSpec> PrepareRun::find_kernels(std::size_t index) {
+  const PreparingThread thread;
+  auto specs = std::visit([&](const auto& work) { return kernels_of(work, index); }, entries_[index].work);
+  if (specs) return *std::move(specs);
+  fail(index, std::move(specs).error());
+  return {};
+}
+
+void PrepareRun::plan_and_load(std::size_t begin, std::size_t end, unsigned jobs,
+                               const ParallelHooks& hooks) {
+  const auto prepare_entry = [&](std::size_t i) {
+    for (NeededKernel* kernel : claim(begin + i, find_kernels(begin + i))) {
+      if (cancelled()) return;
+      load_kernel(*kernel);
     }
-    if (needed[i]->empty()) end_entry(index);
+  };
+  parallel_for(end - begin, jobs, prepare_entry, hooks);
+}
+
+void PrepareRun::plan_then_load(std::size_t begin, std::size_t end, unsigned jobs,
+                                const ParallelHooks& hooks) {
+  std::vector<std::vector<KernelSpec>> specs(end - begin);
+  parallel_for(
+      specs.size(), jobs, [&](std::size_t i) { specs[i] = find_kernels(begin + i); }, hooks);
+  if (cancelled_) return;
+  std::vector<NeededKernel*> kernels;  // in the order of their first use
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    for (NeededKernel* kernel : claim(begin + i, std::move(specs[i])))
+      kernels.push_back(kernel);
+  parallel_for(
+      kernels.size(), jobs, [&](std::size_t i) { load_kernel(*kernels[i]); }, hooks);
+}
+
+// Lets the entry wait for its kernels, or ends it if they have ended. Returns those of its kernels
+// that no entry had before: the caller loads them.
+std::vector<NeededKernel*> PrepareRun::claim(std::size_t index, std::vector<KernelSpec> specs) {
+  std::vector<NeededKernel*> claimed;
+  bool waits = false;
+  {
+    const std::lock_guard lock(kernels_mutex_);
+    for (KernelSpec& spec : specs) {
+      const auto [place, is_new] = kernels_.try_emplace(identify(spec).encoding());
+      NeededKernel& kernel = place->second;
+      if (is_new) {
+        kernel.spec = std::move(spec);
+        kernel.is_entry = kernel_entries_.count(place->first) != 0;
+        claimed.push_back(&kernel);
+      }
+      if (kernel.error) fail(index, *kernel.error);
+      const bool waits_already = !kernel.waiting.empty() && kernel.waiting.back() == index;
+      if (kernel.ended || waits_already) continue;
+      kernel.waiting.push_back(index);
+      ++outcomes_[index].missing_kernels;
+      waits = true;
+    }
   }
+  if (!waits) end_entry(index);
+  return claimed;
 }
 
 Result<void> PrepareRun::load(const NeededKernel& kernel) {
@@ -208,11 +263,18 @@ Result<void> PrepareRun::load(const NeededKernel& kernel) {
   return {};
 }
 
-void PrepareRun::load_kernel(const NeededKernel& kernel) {
+void PrepareRun::load_kernel(NeededKernel& kernel) {
   const PreparingThread thread;
   const CallerLabel label(caller_);
   const auto loaded = load(kernel);
-  for (const std::size_t index : kernel.entries) {
+  std::vector<std::size_t> waiting;
+  {
+    const std::lock_guard lock(kernels_mutex_);
+    kernel.ended = true;
+    if (!loaded) kernel.error = loaded.error();
+    waiting.swap(kernel.waiting);
+  }
+  for (const std::size_t index : waiting) {
     if (!loaded) fail(index, loaded.error());
     if (--outcomes_[index].missing_kernels == 0) end_entry(index);
   }
@@ -242,6 +304,7 @@ void PrepareRun::bind(const WorkloadAttention& attention, Outcome& outcome) {
 // Binds and reports the entry. A problem that is not bound after a cancellation does not end.
 void PrepareRun::end_entry(std::size_t index) {
   const PreparingThread thread;
+  const CallerLabel label(caller_);
   const WorkloadEntry& entry = entries_[index];
   Outcome& outcome = outcomes_[index];
   if (outcome.plan) {

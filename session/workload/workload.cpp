@@ -12,6 +12,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kRejectedLinesKept = 100;
+constexpr std::uint64_t kLatestUse = INT64_MAX;  // the greatest `order` that a reader accepts
 constexpr const char* kWorkloadRemedy = "record it again, or merge the workloads that it was made from";
 
 // Takes the next line off the text.
@@ -181,7 +182,7 @@ Result<void> add_to_workload(const std::string& path, const WorkloadAttention& a
   if (!workload.rejected().empty()) return workload.rejected().front();
   std::uint64_t next = 0;
   for (const WorkloadEntry& entry : workload.entries())
-    next = std::max(next, entry.first_use + 1);
+    next = std::max(next, std::min(entry.first_use, kLatestUse - 1) + 1);
   workload.add({attention, {device}, next});
   return workload.write(path);
 }

@@ -5,6 +5,8 @@
 #include <cubinet/session/workload_json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace cubinet {
 namespace {
@@ -24,6 +26,15 @@ json typed_json(const ParameterValue& value) {
   return plain;
 }
 
+// Returns an error for a number that the type cannot hold: it would be infinite, which no identity
+// has.
+template <class Number>
+Result<Number> number_within(double number) {
+  if (std::abs(number) <= static_cast<double>(std::numeric_limits<Number>::max()))
+    return static_cast<Number>(number);
+  return Error{ErrorCode::invalid_argument, "a number exceeds the range of its type"};
+}
+
 template <class Number>
 Result<ParameterValue> numbers_of(const JsonValue& list) {
   std::vector<Number> numbers;
@@ -31,7 +42,7 @@ Result<ParameterValue> numbers_of(const JsonValue& list) {
   for (const JsonValue& item : list.items()) {
     if (!item.is_number())
       return Error{ErrorCode::invalid_argument, "a list holds something else than numbers"};
-    numbers.push_back(static_cast<Number>(item.number()));
+    CUBINET_TRY_ASSIGN(numbers.emplace_back(), number_within<Number>(item.number()));
   }
   return ParameterValue(std::move(numbers));
 }
@@ -47,7 +58,10 @@ Result<ParameterValue> typed_value_of(const JsonValue& value) {
     const auto& [type, number] = value.members().front();
     if (type == "floats") return numbers_of<float>(number);
     if (type == "doubles") return numbers_of<double>(number);
-    if (type == "float" && number.is_number()) return ParameterValue(static_cast<float>(number.number()));
+    if (type == "float" && number.is_number()) {
+      CUBINET_TRY_ASSIGN(const float single, number_within<float>(number.number()));
+      return ParameterValue(single);
+    }
     if (type == "double" && number.is_number()) return ParameterValue(number.number());
   }
   return Error{ErrorCode::invalid_argument, "a value of an unknown type"};

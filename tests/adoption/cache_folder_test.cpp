@@ -3,6 +3,7 @@
 
 #include "recorded_cache.hpp"
 
+#include <chrono>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +90,26 @@ TEST_CASE("what is moved takes the place of an empty folder alone") {
   CHECK(read_file(temp / "there") == "1");
   folder.remove("to");
   CHECK_FALSE(fs::exists(temp / "to"));
+}
+
+TEST_CASE("a folder has one lock, which ends with the object that took it") {
+  const TempDir temp;
+  const CacheFolder folder = ok(CacheFolder::open(temp.path().string()));
+  {
+    const CacheFolder other = ok(CacheFolder::open(temp.path().string()));
+    CHECK(other.lock());
+    CHECK_FALSE(folder.lock());
+  }
+  CHECK(folder.lock());
+}
+
+TEST_CASE("a folder was modified when a name in it was added") {
+  const TempDir temp;
+  const CacheFolder folder = ok(CacheFolder::open(temp.path().string()));
+  fs::last_write_time(temp.path(), fs::file_time_type::clock::now() - std::chrono::hours(2));
+  const std::int64_t before = ok(folder.last_modified());
+  test::write_file(temp / "file", "x");
+  CHECK(ok(folder.last_modified()) - before >= std::chrono::nanoseconds(std::chrono::hours(1)).count());
 }
 
 TEST_CASE("a new folder is not made where anything is") {

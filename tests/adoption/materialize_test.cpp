@@ -162,7 +162,7 @@ TEST_CASE("what lies there already is left as it is, and named unless it is the 
   CHECK(adopted.put("cuda.core", "1.2.2").present.size() == 1);
 }
 
-TEST_CASE("what a writer that was killed left goes after an hour") {
+TEST_CASE("what a writer of an older version that was killed left goes after an hour") {
   const Adopted adopted;
   for (const char* name : {".cubinet.1.0.tmp", ".cubinet.2.0.tmp", "mine"})
     test::write_file(adopted.out / name / "f", "x");

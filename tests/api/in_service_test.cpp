@@ -263,7 +263,11 @@ TEST_CASE("a request that a reset of its device overtakes leaves nothing in the 
                                     return;
                                   service.stub.reset_context(0);
                                   CHECK(*runtime->forget(0) == 0U);
-                                  CHECK(runtime->function(scale_spec(1), 0)->launch({}, ScaleParameters{}));
+                                  std::thread([&] {  // a request of this thread would be busy
+                                    const auto other = (*runtime->device(0))->make_current();
+                                    CHECK(runtime->function(scale_spec(1), 0)->launch({}, ScaleParameters{}));
+                                  })
+                                      .join();
                                 }};
   runtime = make_runtime(service.options);
   const auto current = (*runtime->device(0))->make_current();

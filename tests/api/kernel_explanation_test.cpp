@@ -2,6 +2,7 @@
 // Tests explanations and target policies with a fake compiler and without a device.
 #include "cubin_source.hpp"
 #include "fake_compiler.hpp"
+#include "support/ok.hpp"
 
 #include <array>
 
@@ -59,6 +60,33 @@ TEST_CASE(
   CHECK(explanation.targets[1].target == kBaseline90);
   CHECK(explainer.compiler->compilations == 0);
   CHECK(explainer.shelf->published == 0);
+}
+
+TEST_CASE("what cannot be read is named in an explanation, and in the error of a miss") {
+  Explainer explainer({}, CompilePolicy::never);
+  explainer.shelf->torn = {Error{ErrorCode::corruption, "'/shelf/a' is damaged: it ends early", "repair it"}};
+  const auto explanation = explainer.explain();
+  REQUIRE(explanation.unreadable.size() == 1);
+  CHECK(explanation.unreadable[0].store == 1);
+  CHECK(explanation.unreadable[0].error.remedy == "repair it");
+  const auto found = explainer.source.for_device(*ok(explainer.prepared.resolve(factor_spec())), kDevice90);
+  REQUIRE_FALSE(found);
+  const std::string& message = found.error().message;
+  CHECK_MESSAGE(
+      message.find("; '/shelf/a' is damaged: it ends early (repair it)), and ") != std::string::npos,
+      message);
+}
+
+TEST_CASE("a compilation is explained with the damaged build that it replaced") {
+  Explainer explainer;
+  explainer.shelf->torn = {Error{ErrorCode::corruption, "'/shelf/a' is damaged", "repair it"}};
+  CubinSource source(explainer.library, explainer.environment, CompilePolicy::on_miss, {}, {}, true);
+  std::shared_ptr<const KernelExplanation> why;
+  const auto kernel = ok(explainer.prepared.resolve(factor_spec()));
+  ok(source.for_device(*kernel, kDevice90, {}, &why));
+  REQUIRE(why != nullptr);
+  REQUIRE(why->unreadable.size() == 1);
+  CHECK(why->unreadable[0].error.message == "'/shelf/a' is damaged");
 }
 
 TEST_CASE("what a cache has of the build that would be made is explained, also where nothing is compiled") {

@@ -110,6 +110,20 @@ TEST_CASE("what is damaged or gone is skipped for the next best, and damage is l
   CHECK(chosen() == "none");
 }
 
+TEST_CASE("what no query could read is listed in the order of the stores") {
+  const auto first = std::make_shared<ShelfStore>();
+  const auto second = std::make_shared<ShelfStore>();
+  first->torn = {Error{ErrorCode::corruption, "'/a' is damaged", "repair it"}};
+  second->silent = true;
+  Library library({first, second, std::make_shared<ShelfStore>()}, {});
+  const auto unreadable = library.unreadable(kernel(), library.candidates(kernel()));
+  REQUIRE(unreadable.size() == 2);
+  CHECK(unreadable[0].store == 1);  // after the memory
+  CHECK(unreadable[0].error.to_line() == "'/a' is damaged (repair it)");
+  CHECK(unreadable[1].store == 2);
+  CHECK(unreadable[1].error.message == "the shelf does not answer");
+}
+
 TEST_CASE("what was refused is skipped wherever it lies, the same bytes under a better record are not") {
   const auto shelf = std::make_shared<ShelfStore>();
   const auto other = std::make_shared<ShelfStore>();

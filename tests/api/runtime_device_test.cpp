@@ -44,6 +44,46 @@ TEST_CASE("a function is compiled, then loaded from the registry, then served by
   CHECK(second->counters().bytes_loaded == second_journal.events[0].bytes);
 }
 
+TEST_CASE("a request from a log sink or a range hook is served if its kernel is loaded, else busy") {
+  // Without a home it is logged in the middle of a compilation that the build is kept in memory.
+  const TempDir home;
+  auto options = device_options(home / "h");
+  options.stores.clear();
+  std::shared_ptr<Runtime> runtime;
+  int refused = 0;
+  const auto request = [&] {
+    if (runtime == nullptr) return;
+    CHECK(runtime->function(scale_spec(2), 0));
+    for (const int factor : {3, 4}) {
+      const auto nested = runtime->function(scale_spec(factor), 0);
+      if (nested) continue;  // between the load and the end of the range
+      CHECK(nested.error().code == ErrorCode::busy);
+      ++refused;
+    }
+    CHECK(runtime->cubin(scale_spec(4), SmTarget{9, 0, TargetKind::baseline}).error().code ==
+          ErrorCode::busy);
+    CHECK(runtime->rows({9, 0}).error().code == ErrorCode::busy);
+    CHECK(runtime->freeze().error().code == ErrorCode::busy);
+    CHECK(runtime->thaw());
+    CHECK_FALSE(runtime->frozen());
+  };
+  int logged = 0;
+  options.log = [&](const LogRecord&) {
+    ++logged;
+    request();
+  };
+  options.ranges = {[&](const char*) { request(); }, request};
+  const auto created = make_runtime(std::move(options));
+  REQUIRE(created->function(scale_spec(2), 0));
+  runtime = created;
+  const int logged_before = logged;
+  REQUIRE(runtime->function(scale_spec(3), 0));
+  CHECK(refused >= 8);
+  CHECK(logged >= logged_before);
+  REQUIRE(runtime->function(scale_spec(4), 0));
+  runtime.reset();
+}
+
 TEST_CASE("a function can be launched and knows what it is") {
   const TempDir home;
   const auto runtime = make_runtime(device_options(home / "h"));

@@ -38,6 +38,7 @@ class ShelfStore final : public WritableStore, public RowTable {
     if (silent || lists_only) return silence();
     return kept_->find(kernel);
   }
+  std::vector<Error> unreadable(const KernelId&) override { return torn; }
   Result<CubinRecords> find_key(KernelKey key) override {
     return silent ? Result<CubinRecords>(silence()) : kept_->find_key(key);
   }
@@ -78,6 +79,7 @@ class ShelfStore final : public WritableStore, public RowTable {
   bool no_descriptor = false;  // if true, publish() fails with EMFILE
   std::set<Sha256Digest> lost;
   std::set<Sha256Digest> damaged;
+  std::vector<Error> torn = {};  // the entries that no query reads
   int questions = 0;
   int published = 0;
 

@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,20 @@ inline std::optional<Gpu> hopper() {
   if (!gpu || gpu->device->properties().capability == ComputeCapability{9, 0}) return gpu;
   test::skip("the device is not of 9.0");
   return std::nullopt;
+}
+
+// Returns the kernels of templates that run the problem, each once.
+inline std::vector<KernelSpec> kernels_of(const Gpu& gpu, const AttentionProblem& problem) {
+  const DeviceProperties& device = gpu.device->properties();
+  const PlanRequest request{
+      problem, {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block}, {}, {}};
+  const AttentionBackends backends = ok(AttentionBackends::builtin());
+  std::vector<KernelSpec> kernels;
+  for (const PlanOptions& options : ok(backends.find(kTemplatesBackend)->alternatives(request))) {
+    if (std::find(kernels.begin(), kernels.end(), *options.kernel) == kernels.end())
+      kernels.push_back(*options.kernel);
+  }
+  return kernels;
 }
 
 // Binds the problem. `splits` 0: as planned. `kernel`: the kernel; nullopt: as planned.

@@ -176,6 +176,28 @@ TEST_CASE("Ragged queries are from one to the largest number, and sinks as large
   CHECK(*std::max_element(inputs.sinks.begin(), inputs.sinks.end()) > 2);
 }
 
+TEST_CASE("Query lengths may be given, and must fit the problem") {
+  AttentionProblem problem = small();
+  problem.prefill = problem.ragged_q = true;
+  problem.q_len = 40;
+  const std::vector<std::int32_t> kv_lengths = {100, 0, 15, 16, 17};
+  const std::vector<std::int32_t> q_lengths = {40, 0, 1, 1, 1};
+  const auto made = make_attention_inputs(problem, kv_lengths, 1, 1, q_lengths);
+  REQUIRE(made);
+  const AttentionInputs& inputs = *made;
+  CHECK(inputs.q_lengths == q_lengths);
+  CHECK(inputs.q.size() == std::size_t{43} * 8 * 64);
+  for (const std::vector<std::int32_t>& wrong :
+       {std::vector<std::int32_t>{1, 1}, {41, 1, 1, 1, 1}, {1, 1, 1, 1, -1}}) {
+    const auto refused = make_attention_inputs(problem, kv_lengths, 1, 1, wrong);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::invalid_argument);
+    CHECK(refused.error().message.find("`q_lengths`") != std::string::npos);
+  }
+  problem.ragged_q = false;
+  CHECK_FALSE(make_attention_inputs(problem, kv_lengths, 1, 1, q_lengths));
+}
+
 TEST_CASE("Whole prompts have as many query tokens as KV tokens") {
   AttentionProblem problem = small();
   problem.prefill = problem.ragged_q = true;

@@ -242,6 +242,56 @@ TEST_CASE("Prompts have the same bits whole, in chunks, verified and decoded, in
     FAIL_CHECK(fault);
 }
 
+// Returns the errors of the kernels of a prefill problem: those of all families and tiles, which
+// should have equal bits.
+std::vector<std::string> different_kernels(const Gpu& gpu, const AttentionProblem& problem,
+                                           std::uint64_t seed) {
+  AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), seed));
+  pad_page_table(problem, inputs);
+  std::optional<Outputs> first;
+  std::vector<std::string> faults;
+  for (const auto& [family, ways] : ways_of(gpu, ok(AttentionBackends::builtin()), problem)) {
+    for (const PlanOptions& way : ways) {
+      const Outputs outputs = decode(gpu, test::gpu::bind(gpu, problem, 0, true, way.kernel), inputs);
+      if (!first) first = outputs;
+      const bool equal =
+          outputs.o == first->o && outputs.lse.size() == first->lse.size() &&
+          std::memcmp(outputs.lse.data(), first->lse.data(), outputs.lse.size() * sizeof(float)) == 0;
+      if (!equal) faults.push_back(way.kernel->to_string() + ", q_len " + std::to_string(problem.q_len));
+    }
+  }
+  return faults;
+}
+
+TEST_CASE("Every family and tile of prefill gives the same bits, whatever masks and lengths they meet") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  std::mutex mutex;
+  std::vector<std::string> faults;
+  parallel_for(std::size(kKinds), 0, [&](std::size_t i) {
+    for (const bool dense : {false, true}) {
+      AttentionProblem problem = problem_of(kKinds[i], 1700);
+      problem.batch = 19;
+      problem.numerics = AttentionNumerics::invariant;
+      problem.prefill = problem.lse = problem.ragged_q = true;
+      if (dense) {
+        problem.mask = AttentionMask::dense;
+        problem.window = kUnlimited;
+        problem.layout = QkvLayout::contiguous_kv;
+      }
+      for (const std::uint32_t q_len : {5U, 37U, 129U, 700U}) {
+        problem.q_len = q_len;
+        const std::vector<std::string> found = different_kernels(*gpu, problem, 100 * i + q_len);
+        const std::lock_guard lock(mutex);
+        faults.insert(faults.end(), found.begin(), found.end());
+      }
+    }
+  });
+  for (const std::string& fault : faults)
+    FAIL_CHECK(fault);
+}
+
 TEST_CASE("Invariant numerics agree with float64") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

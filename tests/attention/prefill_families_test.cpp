@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace cubinet {
 namespace {
@@ -120,6 +121,19 @@ TEST_CASE("short prompts fill the tiles of warpgroups with the heads of a group,
   CHECK(heads(256) == 1);
 }
 
+TEST_CASE("sequences of a ragged batch share tiles between the heads of a group, unless that wastes rows") {
+  const auto heads = [](std::uint32_t group) {
+    AttentionProblem problem = prefill::prompts(65, 10240, 2048);
+    problem.ragged_q = true;
+    problem.heads_q = 8 * group;
+    return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma).block.tile_heads;
+  };
+  for (const std::uint32_t group : {1U, 2U, 4U, 5U, 7U, 8U, 16U, 64U})
+    CHECK(heads(group) == group);
+  CHECK(heads(48) == 1);  // 96 of 128 rows
+  CHECK(heads(65) == 1);
+}
+
 TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 rows of head dim 64") {
   DataType type = DataType::bf16;
   const auto tile = [&](std::uint32_t tokens, QkvLayout layout, std::uint32_t head_dim) {
@@ -137,6 +151,53 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{128, 192, 2});
   CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
+}
+
+TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits the registers twice") {
+  AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+  problem.numerics = AttentionNumerics::invariant;
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  for (const auto& [qk, v, rows] : {std::tuple{64U, 64U, 192U}, {128U, 128U, 128U}, {192U, 128U, 128U}}) {
+    for (const bool caps : {false, true}) {
+      problem.head_dim_qk = qk;
+      problem.head_dim_v = v;
+      problem.soft_cap = caps ? std::optional(30.0) : std::nullopt;
+      problem.window = caps ? 1000 : kUnlimited;
+      CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefill);
+      CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+      const PrefillPlan made = prefill::plan(prefill::request(problem), kAttentionPrefillWgmma);
+      CHECK(made.spec.parameters.at("numerics") == ParameterValue(std::string("invariant")));
+      CHECK(made.tile == PrefillTile{rows, 128, 2});
+      const auto resolved = kernel_template->resolve(made.spec);
+      REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
+      CHECK(*resolved == made.spec);
+    }
+  }
+  problem.head_dim_qk = problem.head_dim_v = 256;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("up to 128") != std::string::npos);
+  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
+  problem.numerics = AttentionNumerics::fast;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
+  problem.numerics = AttentionNumerics::invariant;
+  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("16 bits") != std::string::npos);
+}
+
+TEST_CASE("the template of warpgroups refuses invariant numerics of other steps, of wide heads and of e4m3") {
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  const auto message = [&](int head_dim, int tokens, const char* type = "bf16") {
+    KernelSpec spec{kAttentionPrefillWgmma.name, {}};
+    spec.set("head_dim_qk", head_dim).set("head_dim_v", head_dim).set("numerics", "invariant");
+    spec.set("tile_size_kv", tokens).set("dtype", type);
+    const auto resolved = kernel_template->resolve(spec);
+    return resolved ? std::string() : resolved.error().message;
+  };
+  CHECK(message(128, 128).empty());
+  CHECK(message(128, 176).find("needs tile_size_kv 128") != std::string::npos);
+  CHECK(message(256, 128).find("needs head_dim_v up to 128") != std::string::npos);
+  CHECK(message(128, 128, "e4m3").find("needs dtype bf16 or fp16") != std::string::npos);
 }
 
 }  // namespace

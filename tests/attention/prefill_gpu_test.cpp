@@ -26,19 +26,6 @@ AttentionProblem prompts(std::uint32_t head_dim, std::uint32_t q_len, std::uint3
   return problem;
 }
 
-std::vector<KernelSpec> kernels_of(const Gpu& gpu, const AttentionProblem& problem) {
-  const DeviceProperties& device = gpu.device->properties();
-  const PlanRequest request{
-      problem, {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block}, {}, {}};
-  const AttentionBackends backends = ok(AttentionBackends::builtin());
-  std::vector<KernelSpec> kernels;
-  for (const PlanOptions& options : ok(backends.find(kTemplatesBackend)->alternatives(request))) {
-    if (std::find(kernels.begin(), kernels.end(), *options.kernel) == kernels.end())
-      kernels.push_back(*options.kernel);
-  }
-  return kernels;
-}
-
 // Checks every kernel that runs the problem: all families and tiles. `splits` 0: as planned;
 // otherwise only kernels that have so many.
 void check_every_kernel(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0) {

@@ -6,6 +6,8 @@
 #include <cubinet/attention/backend.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 namespace cubinet {
 namespace {
@@ -37,6 +39,24 @@ TEST_CASE("a plan of prefill is one launch, with counters and the offsets that t
   plan = plan_with_templates(problem);
   REQUIRE(plan);
   CHECK(plan->rules.reads_kv_offsets);
+}
+
+TEST_CASE("a chunk and decode rows are one launch, whose workspace does not depend on the batch") {
+  AttentionProblem problem = prefill::prompts(65, 8192, 2048);
+  problem.ragged_q = true;
+  const auto plan = plan_with_templates(problem);
+  REQUIRE(plan);
+  REQUIRE(plan->steps.size() == 1);
+  CHECK(plan->steps.front().grid == std::array<std::uint32_t, 3>{132, 1, 1});
+  CHECK(plan->rules.reads_offsets);
+  CHECK(plan->division.heads_per_block == 4);
+  CHECK(plan->division.tokens_per_block == 32);
+  CHECK(plan->workspace.scratch_bytes == 0);
+  problem.batch = 2;
+  const auto smaller = plan_with_templates(problem);
+  REQUIRE(smaller);
+  CHECK(smaller->workspace.counter_bytes == plan->workspace.counter_bytes);
+  CHECK(smaller->workspace.scratch_bytes == 0);
 }
 
 TEST_CASE("the row of a prefill kernel states the kind of kernel and no page size") {

@@ -109,6 +109,21 @@ TEST_CASE("a sequence with more rows than the combining kernel counts is not spl
   CHECK(candidates((1U << 28U) - 2).empty());
 }
 
+TEST_CASE("invariant numerics are not split, because segments are folded in ascending order") {
+  PlanRequest asked = prefill::request(chunk());
+  asked.problem.numerics = AttentionNumerics::invariant;
+  const PrefillPlan made = split_plan(asked);
+  CHECK_FALSE(made.is_split());
+  CHECK(made.parameters.split_tokens == 0);
+  asked.options.splits = 1;
+  CHECK_FALSE(split_plan(asked).is_split());
+  asked.options.splits = 4;
+  const auto refused = plan_prefill(asked, kAttentionPrefillWgmma);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::unsupported);
+  CHECK(refused.error().message.find("does not split KV with invariant numerics") != std::string::npos);
+}
+
 TEST_CASE("without the kernel that combines, a plan does not split, and requested splits are refused") {
   PlanRequest asked = prefill::request(chunk());
   const auto no_combine = [](const KernelSpec& kernel) { return kernel.name != kPrefillCombineTemplate; };

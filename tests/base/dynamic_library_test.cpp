@@ -132,6 +132,28 @@ TEST_CASE("a library above the limit of file sizes is not copied, and no signal 
   CHECK(copy.error().message.find("File too large") != std::string::npos);
 }
 
+TEST_CASE("a copy calls another function in place of an imported one from its beginning") {
+  const auto library = DynamicLibrary::open(CUBINET_TEST_IMPORTS);
+  REQUIRE(library);
+  const auto roll_of = [](const DynamicLibrary& one) {
+    return reinterpret_cast<int (*)()>(one.find("roll"));
+  };
+  const auto first_roll_of = [](const DynamicLibrary& one) {
+    return *static_cast<const int*>(one.find("first_roll"));
+  };
+  int (*const seven)() = [] { return -7; };
+  const auto copy = DynamicLibrary::open_copy(*library, {"rand", reinterpret_cast<void*>(seven)});
+  REQUIRE(copy);
+  CHECK(first_roll_of(*copy) == -7);  // a constructor of the library
+  CHECK(roll_of(*copy)() == -7);
+  CHECK(first_roll_of(*library) >= 0);
+  CHECK(roll_of(*library)() >= 0);
+  // A function that the library does not import has no effect.
+  const auto same = DynamicLibrary::open_copy(*library, {"srand", reinterpret_cast<void*>(seven)});
+  REQUIRE(same);
+  CHECK(first_roll_of(*same) >= 0);
+}
+
 TEST_CASE("an imported function is redirected for one library alone") {
   const auto library = DynamicLibrary::open(CUBINET_TEST_IMPORTS);
   REQUIRE(library);

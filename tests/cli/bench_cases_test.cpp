@@ -61,6 +61,28 @@ TEST_CASE("lengths are those given, the last one for the rest of the batch") {
   }
 }
 
+TEST_CASE("query lengths are those given with ragged queries, the last one for the rest of the batch") {
+  AttentionProblem problem;
+  problem.batch = 4;
+  problem.q_len = 100;
+  CHECK(q_lengths_of("", problem)->empty());
+  const auto refused = q_lengths_of("100:1", problem);
+  REQUIRE_FALSE(refused);
+  CHECK(contains(refused.error().message, "--ragged-q"));
+  problem.ragged_q = true;
+  CHECK(*q_lengths_of("100:0:1", problem) == std::vector<std::int32_t>{100, 0, 1, 1});
+  for (const char* wrong : {"101", "1:2:3:4:5", "1::2", "x"}) {
+    CAPTURE(wrong);
+    const auto none = q_lengths_of(wrong, problem);
+    REQUIRE_FALSE(none);
+    CHECK(contains(none.error().message, "--q-lengths"));
+  }
+  const auto cases = parse_sweep(
+      "--op prefill --batch 3 --q-len 64 --kv-len 100 --heads-q 4 --ragged-q --q-lengths 64:1", "s.txt");
+  REQUIRE(cases);
+  CHECK(benchmark_case_of(cases->front())->q_lengths == std::vector<std::int32_t>{64, 1, 1});
+}
+
 TEST_CASE("a case of the library has what the options say") {
   const auto cases = parse_sweep(
       "--tag a --batch 2 --kv-len 100 --kv-lengths 100:7 --heads-q 4 --splits 3 --programmatic-launch "
@@ -80,7 +102,7 @@ TEST_CASE("a case of the library has what the options say") {
 }
 
 TEST_CASE("the sweeps that come with the library are sweeps") {
-  for (const char* name : {"speculative.txt", "decode.txt", "latent.txt"}) {
+  for (const char* name : {"speculative.txt", "decode.txt", "latent.txt", "prefill.txt"}) {
     std::ifstream file(std::string(CUBINET_SWEEPS) + "/" + name);
     std::stringstream text;
     text << file.rdbuf();

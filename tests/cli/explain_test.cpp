@@ -99,6 +99,24 @@ TEST_CASE("explain says what would be compiled, then which build is used, and ch
   CHECK(contains(text.out, "* sm_90a"));
 }
 
+TEST_CASE("a record that was cut short is named with the reason and the command that repairs it") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run(line("compile", {"--target", "sm_90a"})).status == 0);
+  std::filesystem::path record;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox.home() / "records"))
+    if (entry.is_regular_file()) record = entry.path();
+  std::filesystem::resize_file(record, 40);
+  const std::string reason = "'" + record.string() + "' is damaged: a cubin's record ";
+  const auto text = sandbox.run(line("explain", {"--device", "9.0"}));
+  CHECK(contains(text.out, "\n  unreadable    " + reason));
+  CHECK(contains(text.out, "(call `cubinet registry repair`, which sets it aside)\n"));
+  const auto json = sandbox.run(line("explain", {"--device", "9.0", "--json"})).json();
+  REQUIRE(json["unreadable"].size() == 1);
+  CHECK(contains(json["unreadable"][0]["message"], reason));
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
+  CHECK(sandbox.run(line("explain", {"--device", "9.0", "--json"})).json()["unreadable"].empty());
+}
+
 TEST_CASE("a key is explained for any device, and the nearest builds say what differs") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(line("compile", {"--target", "sm_90"})).status == 0);
@@ -396,7 +414,7 @@ TEST_CASE("what was compiled for requests is listed with what the stores had and
   const ToolResult listed = sandbox.run({"explain", "--since", "1h"});
   CHECK(listed.status == 1);
   CHECK(contains(listed.out, "python3 7 on pod-1: rms_norm(hidden_size=64) for sm_90a (device 0, 9.0)"));
-  CHECK(contains(listed.out, "  memory: no intact build\n  bundle /b.bundle: sm_80: does not run on 9.0\n"));
+  CHECK(contains(listed.out, "  memory: no build\n  bundle /b.bundle: sm_80: does not run on 9.0\n"));
   CHECK(contains(listed.out, "to have it: cubinet compile rms_norm -p hidden_size=64 --target sm_90a"));
   CHECK(contains(listed.out, "to have it: prebuild it for sm_90a (`cubinet prebuild`)"));
   // Without its file the command for a template of one's own would fail.

@@ -376,6 +376,11 @@ TEST_CASE("prebuild without a matrix or problems, or with half of them, is wrong
   const Sandbox sandbox;
   sandbox.write("p.txt", kDecodeProblems);
   CHECK(contains(sandbox.run({"prebuild", "-o", sandbox.path("b")}).err, "neither a matrix nor problems"));
+  sandbox.write("empty.workload", "{\"cubinet_workload\":1,\"lines\":0}\n");
+  const ToolResult empty =
+      sandbox.run({"prebuild", "-o", sandbox.path("b"), "--workload", sandbox.path("empty.workload")});
+  CHECK(empty.status == 2);
+  CHECK(contains(empty.err, "nor a workload with entries are given"));
   CHECK(sandbox.run({"prebuild", "-o", sandbox.path("b"), "--problems", sandbox.path("p.txt")}).status == 2);
   CHECK(sandbox.run({"prebuild", "-o", sandbox.path("b"), "--device", "9.0"}).status == 2);
   auto sharded = problem_line(sandbox);

@@ -75,6 +75,12 @@ TEST_CASE("equal images are stored once") {
   CHECK(fixture.open()->verify()->bytes == cubin_of(1).image->size());
 }
 
+TEST_CASE("an intact bundle has nothing that cannot be read") {
+  BundleFixture fixture;
+  fixture.create(cubins_up_to(3));
+  CHECK(fixture.open()->unreadable(cubin_of(1).record->identity.kernel()).empty());
+}
+
 TEST_CASE("a bundle answers for its kernels by key, by function and as a list") {
   BundleFixture fixture;
   fixture.create({cubin_of(3), cubin_of(1), cubin_of(2)});
@@ -250,6 +256,11 @@ TEST_CASE("a damaged page is a miss for those on it and told, and an error for w
   const auto bundle = *Bundle::open(fixture.path, fixture.files, log.sink());
   CHECK(bundle->find(cubin_of(1).record->identity.kernel())->empty());
   CHECK(log.count("the page of its records") == 1);
+  const std::vector<Error> unreadable = bundle->unreadable(cubin_of(1).record->identity.kernel());
+  REQUIRE(unreadable.size() == 1);
+  CHECK(unreadable[0].message.find("bundle '" + fixture.path.string() + "': the page of its records") == 0);
+  CHECK_FALSE(unreadable[0].remedy.empty());
+  CHECK(log.count("the page of its records") == 1);  // listed, and not logged again
   CHECK(bundle->list().error().code == ErrorCode::corruption);
   CHECK(bundle->rows().error().code == ErrorCode::corruption);
   CHECK(bundle->read(cubin_of(1).record).error().code == ErrorCode::corruption);

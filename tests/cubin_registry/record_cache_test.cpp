@@ -150,6 +150,35 @@ TEST_CASE("a row of the index stands for its file, and one without a file for no
   CHECK(again->gone.empty());
 }
 
+TEST_CASE("a record that is skipped is listed with its file, the reason and the remedy") {
+  CacheFixture fixture;
+  REQUIRE(publishes(*fixture.registry, cubin_of(1)));
+  const fs::path file = fixture.home.only_file("records");
+  REQUIRE(publishes(*fixture.registry, cubin_of(1, "another")));
+  const KernelId kernel = cubin_of(1).record->identity.kernel();
+  CHECK(fixture.registry->unreadable(kernel).empty());
+  const auto size = fs::file_size(file);
+  for (const std::size_t left : {std::size_t{0}, std::size_t{20}, static_cast<std::size_t>(size) - 1}) {
+    fs::resize_file(file, left);
+    const auto registry = fixture.home.open();
+    CHECK(ok(registry->find(kernel)).size() == 1);
+    const std::vector<Error> errors = registry->unreadable(kernel);
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].code == ErrorCode::corruption);
+    CHECK(errors[0].message.starts_with("'" + file.string() + "' is damaged: "));
+    CHECK(errors[0].remedy == "call `Home::repair()`, which sets it aside");
+  }
+  fs::permissions(file, fs::perms::others_write, fs::perm_options::add);
+  const std::vector<Error> untrusted = fixture.home.open()->unreadable(kernel);
+  REQUIRE(untrusted.size() == 1);
+  CHECK(untrusted[0].to_line() == "'" + file.string() +
+                                      "' can be written by others (call `Home::repair()`, "
+                                      "which sets it aside)");
+  REQUIRE(fixture.registry->repair());
+  CHECK_FALSE(fs::exists(file));
+  CHECK(fixture.home.open()->unreadable(kernel).empty());
+}
+
 TEST_CASE("a file that cannot be read fails the answer, and one that is damaged is passed over") {
   CacheFixture fixture;
   REQUIRE(publishes(*fixture.registry, cubin_of(1)));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that the library's device code compiles for its targets. NVRTC decides this, so a
 // sanitizer adds nothing.
+#include "jit/device_code.hpp"
+
 #include "jit/test_templates.hpp"
 #include "nvrtc_program.hpp"
 #include "support/compiler_search.hpp"
-#include "support/counted.hpp"
-#include "support/sampled.hpp"
 
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/jit/compiler.hpp>
@@ -19,43 +19,12 @@
 #include <iterator>
 
 using namespace cubinet;
+using test::check_all_without_a_word;
+using test::check_without_a_word;
+using test::open_compiler;
+using test::some_of;
 
 namespace {
-
-std::shared_ptr<Compiler> open_compiler(const CompilerSearch& search) {
-  const auto opened = Compiler::open(search);
-  REQUIRE_MESSAGE(opened, opened.error().message);
-  return *opened;
-}
-
-// Returns one request out of three, from a random start. A failure names its specification. Returns
-// all of them if CUBINET_TEST_EVERY is set, as in scripts/campaign.sh device.
-std::vector<CompileRequest> some_of(const std::vector<CompileRequest>& requests) {
-  std::vector<CompileRequest> taken;
-  for (const std::size_t i : test::sampled(requests.size(), 3))
-    taken.push_back(requests[i]);
-  test::counted(taken.size(), "specifications");
-  return taken;
-}
-
-// Checks that NVRTC reports nothing and that no kernel uses the stack. NVRTC's warnings contain
-// those of ptxas about serialised warpgroup products. Spilled registers are on the stack.
-void check_all_without_a_word(Compiler& nvrtc, const std::vector<CompileRequest>& requests) {
-  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
-    CAPTURE(requests[i].spec.to_string());
-    const auto output = nvrtc.compile(requests[i]);
-    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-    CHECK_MESSAGE(output->record.warnings.empty(), output->record.warnings);
-    const auto report = report_cubin(*output->image);
-    REQUIRE(report);
-    for (const KernelResources& kernel : report->kernels)
-      CHECK(kernel.stack_bytes == 0);
-  });
-}
-
-void check_without_a_word(Compiler& nvrtc, const std::vector<CompileRequest>& requests) {
-  check_all_without_a_word(nvrtc, some_of(requests));
-}
 
 void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
   std::vector<CompileRequest> requests;
@@ -120,101 +89,6 @@ TEST_CASE("KV of eight bits is multiplied from registers in tiles of any size, a
       request.spec.set("mask", "custom").set("sliding_window", ParameterValue(true)).set("dtype_q", "bf16");
       request.spec.set("soft_cap", ParameterValue(true)).set("page_size", 8);
       requests.push_back(request);
-    }
-  }
-  check_without_a_word(*open_compiler(test::compiler_search()), requests);
-}
-
-TEST_CASE(
-    "prefill attention of warpgroups compiles for all its head dims and masks, without a warning or a "
-    "stack") {
-  struct Kernel {
-    int head_dim_qk;
-    int head_dim_v;
-    int rows;
-    int tokens;
-    bool is_plain;  // without windows and soft caps, which need more registers
-  };
-  std::vector<CompileRequest> requests;
-  for (const Kernel& kernel : {Kernel{64, 64, 192, 128, true},
-                               {64, 64, 128, 128, false},
-                               {128, 128, 128, 128, false},
-                               {128, 128, 128, 176, true},
-                               {192, 128, 128, 128, false},
-                               {256, 256, 128, 80, false}}) {
-    for (const char* type : {"bf16", "fp16"}) {
-      for (const char* layout : {"paged", "contiguous"}) {
-        CompileRequest request = test::builtin_request("attention_prefill_wgmma", "sm_90a");
-        request.spec.set("head_dim_qk", kernel.head_dim_qk).set("head_dim_v", kernel.head_dim_v);
-        request.spec.set("dtype", type).set("dtype_o", type).set("kv_layout", layout);
-        request.spec.set("tile_size_q", kernel.rows).set("tile_size_kv", kernel.tokens);
-        requests.push_back(request);
-        CompileRequest dense = request;
-        dense.spec.set("mask", "dense").set("dtype_o", "fp32");
-        requests.push_back(dense);
-        if (kernel.is_plain) continue;
-        request.spec.set("sliding_window", ParameterValue(true));
-        requests.push_back(request);
-        request.spec.set("soft_cap", ParameterValue(true));
-        request.spec.set("separate_page_tables", ParameterValue(std::string_view(layout) == "paged"));
-        requests.push_back(request);
-      }
-    }
-  }
-  check_without_a_word(*open_compiler(test::compiler_search()), requests);
-}
-
-TEST_CASE(
-    "prefill attention of warpgroups compiles for e4m3 with all its tiles and masks, without a warning or a "
-    "stack") {
-  struct Kernel {
-    int head_dim;
-    int rows;
-    int tokens;
-    int fold_steps;
-    bool is_plain;  // without windows and soft caps
-    bool has_cap;
-  };
-  std::vector<CompileRequest> requests;
-  for (const Kernel& kernel : {Kernel{64, 128, 128, 4, false, true},
-                               {64, 128, 192, 4, true, false},
-                               {64, 192, 160, 0, true, false},
-                               {128, 128, 128, 4, false, false},
-                               {128, 128, 128, 1, true, false},
-                               {128, 128, 96, 4, false, true},
-                               {128, 128, 224, 0, true, false}}) {
-    for (const char* layout : {"paged", "contiguous"}) {
-      CompileRequest request = test::builtin_request("attention_prefill_wgmma", "sm_90a");
-      request.spec.set("dtype", "e4m3").set("kv_layout", layout).set("fold_steps", kernel.fold_steps);
-      request.spec.set("head_dim_qk", kernel.head_dim).set("head_dim_v", kernel.head_dim);
-      request.spec.set("tile_size_q", kernel.rows).set("tile_size_kv", kernel.tokens);
-      // Long steps are for contiguous KV: pages need more registers.
-      if (!kernel.is_plain || std::string_view(layout) == "contiguous") requests.push_back(request);
-      CompileRequest dense = request;
-      dense.spec.set("mask", "dense").set("dtype_o", "e4m3");
-      if (!kernel.is_plain || std::string_view(layout) == "contiguous") requests.push_back(dense);
-      if (kernel.is_plain) continue;
-      request.spec.set("sliding_window", ParameterValue(true)).set("dtype_o", "fp16");
-      requests.push_back(request);
-      request.spec.set("soft_cap", ParameterValue(kernel.has_cap)).set("dtype_o", "fp32");
-      request.spec.set("separate_page_tables", ParameterValue(std::string_view(layout) == "paged"));
-      requests.push_back(request);
-    }
-  }
-  check_without_a_word(*open_compiler(test::compiler_search()), requests);
-}
-
-TEST_CASE("the kernels that combine splits of prefill compile without a warning or a stack") {
-  std::vector<CompileRequest> requests;
-  for (const char* target : {"sm_90a", "sm_80"}) {
-    for (const int head_dim : {64, 128, 256}) {
-      for (const char* output : {"bf16", "fp16", "fp32", "e4m3"}) {
-        CompileRequest request = test::builtin_request("attention_prefill_combine", target);
-        request.spec.set("head_dim_v", head_dim).set("dtype_o", output);
-        requests.push_back(request);
-        request.spec.set("sliding_window", ParameterValue(true));
-        requests.push_back(request);
-      }
     }
   }
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
@@ -353,69 +227,6 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
   });
 }
 
-TEST_CASE("no shape of prefill attention has registers to spill, on old and new targets") {
-  std::vector<CompileRequest> requests;
-  for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const int head_dim : {64, 72, 96, 128, 192, 256, 512}) {
-      for (const int rows : {64, 128}) {
-        for (const bool all_options : {false, true}) {
-          CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
-          request.spec.set("head_dim_qk", head_dim)
-              .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-              .set("tile_size_q", rows)
-              .set("stages", head_dim >= 256 ? 1 : 2)
-              .set("dtype", rows == 64 ? "bf16" : "fp16")
-              .set("dtype_o", all_options ? "fp32" : "bf16")
-              .set("kv_layout", all_options ? "paged" : "contiguous")
-              .set("mask", all_options ? "causal" : "dense")
-              .set("sliding_window", ParameterValue(all_options))
-              .set("soft_cap", ParameterValue(all_options))
-              .set("separate_page_tables", ParameterValue(all_options));
-          // Tall tiles of wide heads do not fit the shared memory of every target.
-          const auto resolved = request.kernel_template->resolve(request.spec);
-          REQUIRE(resolved);
-          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
-        }
-      }
-    }
-  }
-  CHECK(requests.size() > 80);
-  check_without_a_word(*open_compiler(test::compiler_search()), requests);
-}
-
-TEST_CASE("no shape of prefill attention over KV of e4m3 has registers to spill, beside Q of 16 and 8 bits") {
-  std::vector<CompileRequest> requests;
-  for (const char* target : {"sm_80", "sm_90a"}) {
-    for (const int head_dim : {64, 96, 128, 192, 256, 512}) {
-      for (const int rows : {64, 128}) {
-        for (const bool narrow_q : {false, true}) {
-          const bool all_options = narrow_q == (rows == 64);
-          CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
-          request.spec.set("head_dim_qk", head_dim)
-              .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-              .set("tile_size_q", rows)
-              .set("dtype", narrow_q ? "e4m3" : "bf16")
-              .set("dtype_kv", "e4m3")
-              .set("dtype_o", !all_options                          ? "bf16"
-                              : std::string_view(target) == "sm_80" ? "fp32"
-                                                                    : "e4m3")
-              .set("kv_layout", all_options ? "paged" : "contiguous")
-              .set("mask", all_options ? "causal" : "dense")
-              .set("sliding_window", ParameterValue(all_options))
-              .set("soft_cap", ParameterValue(all_options))
-              .set("separate_page_tables", ParameterValue(all_options));
-          // Tall tiles of wide heads do not fit the shared memory of every target.
-          const auto resolved = request.kernel_template->resolve(request.spec);
-          REQUIRE(resolved);
-          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
-        }
-      }
-    }
-  }
-  CHECK(requests.size() > 40);
-  check_without_a_word(*open_compiler(test::compiler_search()), requests);
-}
-
 TEST_CASE(
     "every kernel with invariant numerics compiles without a warning or a stack, on old and new targets") {
   std::vector<CompileRequest> requests;
@@ -464,6 +275,26 @@ TEST_CASE(
           by_warpgroups.spec.parameters = request.spec.parameters;
           requests.push_back(by_warpgroups);
         }
+      }
+    }
+  }
+  for (const auto& [qk, v] : {std::pair{64, 64}, {128, 128}, {192, 128}}) {
+    for (const char* layout : {"paged", "contiguous"}) {
+      const bool is_paged = std::string_view(layout) == "paged";
+      for (const bool is_tall : {false, true}) {
+        if (is_tall && qk != 64) continue;
+        CompileRequest& request = add("attention_prefill_wgmma", "sm_90a");
+        request.spec.set("head_dim_qk", qk).set("head_dim_v", v).set("kv_layout", layout);
+        request.spec.set("tile_size_q", is_tall ? 192 : 128);
+        CompileRequest dense = request;
+        dense.spec.set("mask", "dense").set("dtype_o", "fp32");
+        CompileRequest windowed = request;
+        windowed.spec.set("sliding_window", ParameterValue(true)).set("dtype", "fp16").set("dtype_o", "fp32");
+        windowed.spec.set("separate_page_tables", ParameterValue(is_paged));
+        requests.push_back(dense);
+        requests.push_back(windowed);
+        windowed.spec.set("soft_cap", ParameterValue(true));
+        requests.push_back(windowed);
       }
     }
   }

@@ -337,6 +337,21 @@ TEST_CASE("a header from memory goes before every file, and finds those of the f
   CHECK(*text_of(*closure, "s/b.h") == "// s/b.h\n");
 }
 
+TEST_CASE("a header from memory finds those beside it before others of the name") {
+  SourceProgram program;
+  program.text = "#include \"../inc/./a.h\"\n#include \"b.h\"\n";
+  program.headers = {{"../inc/a.h", "#include \"b.h\"\n#include \"deep/c.h\"\n"},
+                     {"../inc/b.h", "// beside\n"},
+                     {"../inc/deep/c.h", "#include \"../b.h\"\n#include <b.h>\n"},
+                     {"b.h", "// of the source\n"}};
+  const auto closure = close_over_includes(**program.as_template(), {{}, {}});
+  REQUIRE(closure);
+  CHECK(closure->missing.empty());
+  CHECK(closure->source == "#include <inc/a.h>\n#include <b.h>\n");
+  CHECK(*text_of(*closure, "inc/a.h") == "#include <inc/b.h>\n#include <inc/deep/c.h>\n");
+  CHECK(*text_of(*closure, "inc/deep/c.h") == "#include <inc/b.h>\n#include <b.h>\n");
+}
+
 TEST_CASE("the language standard of a request decides what a source includes") {
   const test::TempDir folder;
   write(folder / "a.h", "int a;\n");

@@ -177,6 +177,21 @@ TEST_CASE("a variable that only the host writes stays in the image, and kernels 
   }
 }
 
+TEST_CASE("code of targets before Hopper is compared by the variables that it reads, too") {
+  const auto compiler = shrinking_compiler();
+  if (!compiler) return;
+  const SourceProgram program = a_program(
+      "static __device__ int hidden = 7;\n__device__ int table[4];\n"
+      "extern \"C\" __global__ void k(int* x) { *x = hidden + table[x[1]]; }\n");
+  for (const char* target : {"sm_75", "sm_80", "sm_89"}) {
+    CAPTURE(target);
+    const CompileOutput output = compiled(*compiler, request_for(program, target));
+    CHECK(output.variables_kept == "");
+    CHECK(output.image->size() < 8000);
+    CHECK(variables_of(*output.image) == std::map<std::string, std::uint64_t>{{"hidden", 4}, {"table", 16}});
+  }
+}
+
 TEST_CASE("variables that no kernel reads stay if the host can look them up") {
   const auto compiler = shrinking_compiler();
   if (!compiler) return;

@@ -203,10 +203,11 @@ TEST_CASE("Flags of the environment stand before and behind the arguments") {
   CHECK(refused.error().message.find("NVCC_APPEND_FLAGS") != std::string::npos);
 }
 
-TEST_CASE("The folders of CPATH follow those of the line") {
+TEST_CASE("The folders of CPATH follow those of the line and precede its system folders") {
   const CompileLine line = ok(parse("-cubin -arch=sm_90 x.cu -isystem /s -I/i",
                                     {"CPATH=/c:", "CPLUS_INCLUDE_PATH=/p", "C_INCLUDE_PATH=/never"}));
-  CHECK(line.include_directories == std::vector<std::string>{"/i", "/s", "/c", ".", "/p"});
+  CHECK(line.include_directories == std::vector<std::string>{"/i", "/c", ".", "/s", "/p"});
+  CHECK(line.system_directories == 2);
   CHECK(reason("-cubin -arch=sm_90 x.cu", {"DEPENDENCIES_OUTPUT=/t/x.d"}).find("DEPENDENCIES_OUTPUT") !=
         std::string::npos);
 }

@@ -114,8 +114,10 @@ def test_the_end_of_a_terminal_reaches_a_served_command(tmp_path):
 
 
 def test_a_served_command_stops_and_continues_with_its_job(tmp_path):
-    """A group of processes, as a shell makes for a job."""
-    script = f"cd {tmp_path}; echo $$ > pid; mv pid ready; while [ ! -e end ]; do sleep 0.01; done; exit 7"
+    """A group of processes, as a shell makes for a job. The script starts none while it is stopped: a shell
+    that waits for a stopped child of vfork() does not stop itself."""
+    os.mkfifo(tmp_path / "end")
+    script = f"cd {tmp_path}; echo $$ > pid; mv pid ready; read line < end; exit 7"
     words = ["serve-warm", "--device", "9.0", "--home", str(tmp_path / "home"), "--", "/bin/sh", "-c", script]
     package = str(Path(cubinet.__file__).parents[1])
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
@@ -130,6 +132,6 @@ def test_a_served_command_stops_and_continues_with_its_job(tmp_path):
     for process in (job.pid, command):
         while ") T " not in Path(f"/proc/{process}/stat").read_text():
             time.sleep(0.01)
-    (tmp_path / "end").touch()
     os.killpg(job.pid, signal.SIGCONT)
+    (tmp_path / "end").write_text("\n")
     assert job.wait() == 7

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cache manager for Triton, and `serve-warm` around Triton, which compiles without a GPU."""
+import fcntl
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +42,7 @@ for block in map(int, blocks):
     triton.compile(source, target=GPUTarget("cuda", 90, 32))
 """
 MANAGER = "cubinet.triton:CacheManager"
+RECORDED = Path(__file__).parents[1] / "adoption" / "recorded" / "triton-3.9.0"
 
 
 @pytest.fixture
@@ -81,6 +85,35 @@ def test_what_a_process_compiles_is_in_the_second_folder(triton, tmp_path):
     assert triton(tmp_path / "own", 64, **second(tmp_path / "filled")) == ["compiled"]
     assert triton(tmp_path / "filled", 64) == ["hit"]
     assert not [path for path in (tmp_path / "filled").iterdir() if path.name.startswith(".cubinet")]
+
+
+def test_what_a_process_that_was_killed_has_staged_is_removed_at_once(run_python, tmp_path):
+    """A folder with the same kind of name that is locked stays, because its process lives."""
+    filled = tmp_path / "filled"
+    code = """
+import os, signal, sys
+from cubinet.triton import CacheManager
+os.environ["TRITON_CACHE_DIR"] = sys.argv[1]
+manager = CacheManager("A" * 51 + "Q")
+shared = manager._second
+rename = os.rename
+os.rename = lambda old, new: os.kill(os.getpid(), signal.SIGKILL) if new == shared else rename(old, new)
+manager.put(b"code", "m.so")
+"""
+    done = run_python(code, str(tmp_path / "own"), CUBINET_TRITON_CACHE=str(filled))
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    [left] = entries(filled)
+    assert left.startswith(".cubinet.") and entries(filled / left) == ["m.so"]
+    living = filled / f"{left}.tmp"
+    living.mkdir()
+    lock = os.open(living, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    shutil.copytree(RECORDED, tmp_path / "other")
+    line = [sys.executable, "-m", "cubinet"]
+    for words in (["adopt", str(tmp_path / "other")], ["materialize", "triton", str(filled), "--device", "9.0"]):
+        subprocess.run([*line, *words, "--home", str(tmp_path / "home")], check=True)
+    assert left not in entries(filled) and living.name in entries(filled)
+    os.close(lock)
 
 
 def test_without_the_variable_or_with_the_same_folder_it_is_the_manager_of_triton(triton, tmp_path):

@@ -78,6 +78,15 @@ TEST_CASE("cases and goals that make no sense are refused before the device is o
   CHECK(refused(wrong) == "line 2: `BenchmarkCase::kv_lengths`: 1 lengths for a batch of 2");
   wrong.kv_lengths = {1, 41};
   CHECK(refused(wrong) == "line 2: `BenchmarkCase::kv_lengths`: 41 is not between 0 and 40");
+  wrong.kv_lengths = {1, 40};
+  wrong.q_lengths = {1, 1};
+  CHECK(refused(wrong) ==
+        "line 2: `BenchmarkCase::q_lengths` needs `AttentionProblem::ragged_q`, which is off");
+  wrong.problem.ragged_q = true;
+  wrong.q_lengths = {1};
+  CHECK(refused(wrong) == "line 2: `BenchmarkCase::q_lengths`: 1 lengths for a batch of 2");
+  wrong.q_lengths = {1, 2};
+  CHECK(refused(wrong) == "line 2: `BenchmarkCase::q_lengths`: 2 is not between 0 and 1");
   wrong = small_case();
   wrong.goals = {"fast"};
   CHECK(refused(wrong).find("'fast' is no goal") != std::string::npos);

@@ -25,6 +25,18 @@ TEST_CASE("the text of an explanation marks the chosen build and lists targets w
   CHECK(to_text(explanation, "pull it").ends_with("\nto have it: pull it"));
 }
 
+TEST_CASE("what cannot be read follows the builds, with the reason and the remedy") {
+  KernelExplanation explanation;
+  explanation.spec.name = "t";
+  explanation.device = {9, 0};
+  explanation.unreadable = {
+      {1, Error{ErrorCode::corruption, "'/h/r\x1b' is damaged: it ends early", "repair"}}};
+  const std::string text = to_text(explanation, "compile it");
+  CHECK_MESSAGE(text.ends_with("builds, best first:\n  unreadable    '/h/r\\x1b' is damaged: it ends early "
+                               "(repair)\nto have it: compile it"),
+                text);
+}
+
 TEST_CASE("control characters of names and verdicts are not printed") {
   KernelExplanation explanation;
   explanation.spec.name = "a\x1b[2J";

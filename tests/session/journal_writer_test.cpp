@@ -32,6 +32,8 @@ KernelEvent compiled_event() {
   stale.store = 1;
   stale.verdict = "stale: \x1b[31m another compiler";
   why->builds.push_back(std::move(stale));
+  why->unreadable.push_back({0, Error{ErrorCode::corruption, "'/r' is damaged", "repair it"}});
+  why->unreadable.push_back({99, Error{ErrorCode::io, "of no known store"}});
   event.explanation = std::move(why);
   return event;
 }
@@ -64,11 +66,11 @@ TEST_CASE("a compilation is noted with the stores that were searched and their v
   CHECK_FALSE(entry.process.empty());
   REQUIRE(entry.stores.size() == 2);
   CHECK(entry.stores[0].kind == "memory");
-  CHECK(entry.stores[0].verdicts.empty());
+  CHECK(entry.stores[0].verdicts == std::vector<std::string>{"'/r' is damaged (repair it)"});
   CHECK(entry.stores[1].place == (folder / "home").string());
   CHECK(entry.stores[1].verdicts == std::vector<std::string>{"sm_90a: stale: \\x1b[31m another compiler"});
   const std::string text = to_text(entry);
-  CHECK(text.find("memory: no intact build") != std::string::npos);
+  CHECK(text.find("memory: '/r' is damaged (repair it)") != std::string::npos);
   CHECK(text.find("was compiled in") != std::string::npos);
 }
 

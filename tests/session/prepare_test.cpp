@@ -54,6 +54,23 @@ struct PrepareSetting {
       workload.add({test::scale_spec(factor).set("unroll", 1), {WorkloadDevice{capability}}, order++});
     return workload;
   }
+  // Problems of one shape and several KV lengths.
+  Workload of_lengths(std::uint32_t count) const {
+    const WorkloadDevice device = WorkloadDevice::of(ok(open()->device(0))->properties());
+    Workload workload;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      AttentionProblem problem = kDecode;
+      problem.kv_len += i;
+      workload.add({WorkloadAttention{problem}, {device}, i});
+    }
+    return workload;
+  }
+  std::string bundle_of(const Workload& workload) const {
+    PrebuildOptions prebuild_options;
+    prebuild_options.workload = workload;
+    prebuild_options.output = (folder / "w.bundle").string();
+    return ok(prebuild(options, prebuild_options)).bundle;
+  }
   ComputeCapability capability() const { return ok(open()->device(0))->properties().capability; }
 };
 
@@ -239,18 +256,66 @@ TEST_CASE_FIXTURE(PrepareSetting, "a cancelled prepare keeps what is loaded and 
 TEST_CASE_FIXTURE(PrepareSetting, "a cancellation that is reported once ends the whole preparation") {
   if (stub.missing()) return;
   const auto session = open();
-  Workload workload = of_factors({51, 52, 53, 54}, capability());
-  for (std::size_t at = 1; at <= workload.size(); ++at) {
-    for (const unsigned jobs : {1U, 3U}) {
+  const WorkloadDevice device = WorkloadDevice::of(ok(session->device(0))->properties());
+  Workload workload = of_factors({51, 52}, capability());
+  workload.add({WorkloadAttention{kDecode}, {device}, 2});
+  workload.merge(of_factors({51, 52, 53, 54}, capability()));
+  for (const unsigned jobs : {1U, 3U}) {
+    // Each call before an entry, a load or a binding may be the one that cancels.
+    for (std::size_t at = 1;; ++at) {
       std::size_t calls = 0;
       PrepareOptions stopping;
       stopping.jobs = jobs;
       stopping.cancelled = [&] { return ++calls == at; };
       const PrepareResult stopped = ok(prepare(*session, workload, stopping));
+      if (calls < at) {
+        CHECK_FALSE(stopped.interrupted);
+        CHECK(at > 2 * workload.size());
+        break;
+      }
       CHECK(stopped.interrupted);
-      CHECK(stopped.loaded == 0);  // cancelled while the entries are planned
+      CHECK(stopped.loaded < workload.size());
       CHECK(calls == at);
     }
+  }
+}
+
+TEST_CASE_FIXTURE(PrepareSetting,
+                  "where nothing is compiled an entry is loaded before the next ones are planned") {
+  if (stub.missing()) return;
+  const Workload workload = of_lengths(8);
+  const std::string bundle = bundle_of(workload);
+  // The number of questions whether to stop until the first entry has ended.
+  const auto calls_to_first_end = [&](const SessionOptions& session_options) {
+    std::size_t calls = 0;
+    std::size_t calls_at_first_end = 0;
+    PrepareOptions counting;
+    counting.jobs = 1;
+    counting.cancelled = [&] { return ++calls == 0; };
+    counting.progress = [&](const PrepareProgress& progress) {
+      if (progress.done == 1 && calls_at_first_end == 0) calls_at_first_end = calls;
+    };
+    CHECK(ok(prepare(*ok(Session::open(session_options)), workload, counting)).loaded == 8);
+    return calls_at_first_end;
+  };
+  CHECK(calls_to_first_end(served_by(bundle)) < workload.size());
+  CHECK(calls_to_first_end(options) > workload.size());  // a plan depends on the builds before it
+}
+
+TEST_CASE_FIXTURE(PrepareSetting, "a kernel that does not load fails all entries of it, early and late") {
+  if (stub.missing()) return;
+  const Workload workload = of_lengths(12);
+  const SessionOptions served = served_by(bundle_of(workload));
+  for (const unsigned jobs : {1U, 4U}) {
+    const auto session = ok(Session::open(served));
+    stub.fail("cuLibraryLoadData", 1, 2);  // out of memory
+    PrepareOptions prepare_options;
+    prepare_options.jobs = jobs;
+    const PrepareResult result = ok(prepare(*session, workload, prepare_options));
+    REQUIRE(result.failed.size() == 12);
+    CHECK(result.failed[0].error.code == ErrorCode::driver);
+    CHECK_FALSE(result.interrupted);
+    CHECK(ok(prepare(*session, workload, prepare_options)).loaded == 12);
   }
 }
 

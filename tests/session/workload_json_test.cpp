@@ -77,6 +77,21 @@ TEST_CASE("invariant numerics are a member of a problem, and fast ones are left 
   CHECK(std::get<WorkloadAttention>(round_trip(entry).work).problem == attention.problem);
 }
 
+TEST_CASE("a number that its type cannot hold is refused, and one that it rounds is read") {
+  const auto read = [](const nlohmann::json& value) {
+    nlohmann::json line = entry_json({KernelSpec{"scale", {}}, {WorkloadDevice{{9, 0}}}, 0});
+    line["kernel"]["parameters"]["x"] = value;
+    return entry_of(ok(parse_json(line_text(line))));
+  };
+  for (const char* wrong : {R"({"float": 1e39})", R"({"float": -1e300})", R"({"floats": [0, 1e39]})"}) {
+    const auto entry = read(nlohmann::json::parse(wrong));
+    REQUIRE_FALSE(entry);
+    CHECK(entry.error().message.find("exceeds the range of its type") != std::string::npos);
+  }
+  for (const char* rounded : {R"({"float": 3.4e38})", R"({"float": 1e-300})", R"({"double": 1e300})"})
+    ok(read(nlohmann::json::parse(rounded)));
+}
+
 TEST_CASE("a problem that cannot exist, a number without a type and a missing field are refused") {
   WorkloadAttention attention;
   const auto refused = [](nlohmann::json line) {

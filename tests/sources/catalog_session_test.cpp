@@ -141,6 +141,34 @@ TEST_CASE("A kernel that does not compile leaves a partial bundle with its own l
         std::string::npos);
 }
 
+TEST_CASE("A complete bundle replaces the licences of the incomplete one") {
+  CatalogHome home;
+  const auto import = [&] {
+    home.folder.write();
+    const SourceCatalogs catalogs(home.home.path());
+    CHECK(ok(import_sources(*posix_file_system(), {home.folder.path(), {}, {}}, catalogs)).catalogs.size() ==
+          1);
+  };
+  const std::string whole = home.folder.files["csrc/two_kernel.cu"];
+  home.folder.files["csrc/two_kernel.cu"] = "#error no\n";
+  import();
+  const PrebuildResult partial = ok(prebuild(home.options(), home.prebuild_options()));
+  REQUIRE(std::filesystem::exists(partial.licences));
+  home.folder.files["csrc/two_kernel.cu"] = whole;
+  import();
+  const PrebuildResult built = ok(prebuild(home.options(), home.prebuild_options()));
+  CHECK(built.licences == built.bundle + ".licenses.txt");
+  CHECK_FALSE(std::filesystem::exists(partial.licences));
+}
+
+TEST_CASE("A bundle is not written if its licences cannot be") {
+  const CatalogHome home;
+  const PrebuildOptions options = home.prebuild_options();
+  std::filesystem::create_directories(options.output + ".licenses.txt");
+  CHECK_FALSE(prebuild(home.options(), options).has_value());
+  CHECK_FALSE(std::filesystem::exists(options.output));
+}
+
 TEST_CASE("A catalog that the home does not have cannot be prebuilt") {
   const CatalogHome home;
   PrebuildOptions options = home.prebuild_options();

@@ -19,7 +19,18 @@ TEST_CASE("A line of nvcc states source, output, target and flags") {
   CHECK(line.target.to_string() == "sm_90a");
   CHECK(line.flags.front() == "-DN=4");
   CHECK(line.include_directories == std::vector<std::string>{"a", "b"});
+  CHECK(line.system_directories == 1);
   CHECK(parse_compile_line({"-cubin", "x.cu"}).error().message == "it states no architecture");
+}
+
+TEST_CASE("A value that nvcc refuses is for nvcc, also without an effect on device code") {
+  for (const char* flag : {"-O", "--threads"}) {
+    CHECK(parse_compile_line({"-cubin", "-arch=sm_90a", flag, "2", "x.cu"}).has_value());
+    for (const char* value : {"fast", "", "2x"}) {
+      CHECK(parse_compile_line({"-cubin", "-arch=sm_90a", flag, value, "x.cu"}).error().message ==
+            "the value of '" + std::string(flag) + "' is no number");
+    }
+  }
 }
 
 TEST_CASE("Flags that state an architecture are recognised in each form") {

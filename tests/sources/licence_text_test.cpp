@@ -32,9 +32,10 @@ TEST_CASE("A catalog without a licence says so") {
   std::map<std::string, Bytes> contents;
   SourceManifest manifest = test::own_catalog(contents);
   manifest.licences.clear();
+  manifest.library = "library\n1.0";
   ok(catalogs.save(manifest, contents));
   CHECK(ok(licences_of({manifest}, {"twice_kernel"}, catalogs))
-            .find("own of library 1.0: 1 kernel, without a file of a licence\n") != std::string::npos);
+            .find("own of library\\x0a1.0: 1 kernel, without a file of a licence\n") != std::string::npos);
 }
 
 }  // namespace

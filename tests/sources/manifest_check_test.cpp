@@ -4,6 +4,8 @@
 #include "catalog_folder.hpp"
 #include "support/ok.hpp"
 
+#include <cubinet/base/stopwatch.hpp>
+
 #include <doctest/doctest.h>
 
 namespace cubinet {
@@ -81,11 +83,39 @@ TEST_CASE("A launch that no device has is refused") {
        {Extents{0, 1, 1}, Extents{1025, 1, 1}, Extents{32, 32, 2}, Extents{65536, 65536, 1}}) {
     CHECK(change_refusal([&](SourceManifest& manifest) {
             manifest.kernels.front().block = block;
-          }).find("its block") != std::string::npos);
+          }).find("block") != std::string::npos);
+  }
+  for (const Extents cluster : {Extents{17, 1, 1}, Extents{1, 0, 1}, Extents{2, 1, 1}}) {  // on sm_80
+    CHECK(change_refusal([&](SourceManifest& manifest) {
+            manifest.kernels.front().cluster = cluster;
+          }).find("cluster") != std::string::npos);
   }
   CHECK(change_refusal([](SourceManifest& manifest) {
-          manifest.kernels.front().cluster = {17, 1, 1};
-        }).find("its cluster") != std::string::npos);
+          manifest.kernels.front().block = {1, 1, 128};
+        }).find("128 threads in z") != std::string::npos);
+  CHECK(change_refusal([](SourceManifest& manifest) {
+          manifest.kernels.front().dynamic_shared_bytes = 300000;
+        }).find("300000 bytes of shared memory") != std::string::npos);
+}
+
+TEST_CASE("The time of a check grows with the kernels and their files, not with their product") {
+  std::map<std::string, Bytes> contents;
+  SourceManifest manifest = test::own_catalog(contents);
+  const SourceFile file = manifest.files.front();
+  const SourceKernel kernel = manifest.kernels.front();
+  for (int i = 0; i < 20'000; ++i)
+    manifest.files.push_back({"csrc/" + std::to_string(i), file.digest});
+  manifest.kernels.clear();
+  for (int i = 0; i < 1'000; ++i) {
+    manifest.kernels.push_back(kernel);
+    manifest.kernels.back().name = "k" + std::to_string(i);
+    for (int header = 19'900; header < 20'000; ++header)
+      manifest.kernels.back().headers.push_back("csrc/" + std::to_string(header));
+  }
+  const Stopwatch watch;
+  ok(check_manifest(manifest, "m"));
+  // A search of every file for every header takes minutes.
+  CHECK(watch.seconds() < 20);
 }
 
 TEST_CASE("A flag that the table of nvcc does not know is refused by its name") {
@@ -94,6 +124,7 @@ TEST_CASE("A flag that the table of nvcc does not know is refused by its name") 
   CHECK(refusal_of_flags({"-c"}).find("it makes host code") != std::string::npos);
   CHECK(refusal_of_flags({"-I/include"}).find("a folder of headers") != std::string::npos);
   CHECK(refusal_of_flags({"-o", "x"}).find("an output") != std::string::npos);
+  CHECK(refusal_of_flags({"--cubin", "-l"}).find("the value of '-l' is missing") != std::string::npos);
   CHECK(refusal_of_flags({"other.cu"}).find("several inputs") != std::string::npos);
   CHECK(refusal_of_flags({"-arch=sm_90"}).find("the architecture is sm_90, and the target is sm_80") !=
         std::string::npos);

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <sys/stat.h>
+#include <thread>
 
 namespace cubinet {
 namespace {
@@ -72,6 +73,31 @@ TEST_CASE("Files that another catalog lists stay when one is removed") {
   REQUIRE_FALSE(again.has_value());
   CHECK(again.error().code == ErrorCode::not_found);
   CHECK(again.error().remedy == "it has second");
+}
+
+TEST_CASE("A change waits for another process, and gives up after the stated time") {
+  const Saved saved;
+  auto lock = ok(posix_file_system()->lock(saved.home / "sources/lock"));
+  REQUIRE(lock != nullptr);
+  const SourceCatalogs hasty(saved.home.path(), nullptr, std::chrono::milliseconds(10));
+  CHECK(hasty.save(saved.manifest, saved.contents).error().code == ErrorCode::busy);
+  CHECK(hasty.remove("own").error().code == ErrorCode::busy);
+  std::thread holder([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    lock.reset();
+  });
+  CHECK(saved.catalogs.save(saved.manifest, saved.contents).has_value());
+  holder.join();
+}
+
+TEST_CASE("A catalog with a kernel of another one is not saved") {
+  Saved saved;
+  saved.manifest.name = "second";
+  const auto second = saved.catalogs.save(saved.manifest, saved.contents);
+  REQUIRE_FALSE(second.has_value());
+  CHECK(second.error().code == ErrorCode::invalid_argument);
+  CHECK(second.error().message == "its kernel 'twice_kernel' is also in the catalog 'own'");
+  CHECK(ok(saved.catalogs.list()).size() == 1);
 }
 
 TEST_CASE("A damaged file is not read, and saving the catalog again repairs it") {

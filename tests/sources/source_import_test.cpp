@@ -6,6 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <optional>
+#include <thread>
+
 namespace cubinet {
 namespace {
 
@@ -110,6 +114,42 @@ TEST_CASE("A name of another catalog, of a template or of the same catalog is re
   other.name = "others";
   other.write();
   CHECK(import.refusal(other).message == "its kernel 'doubles_one' is also in the catalog 'doubles'");
+}
+
+TEST_CASE("A catalog is refused if the home could not read the name of its licence again") {
+  const Import import;
+  const CatalogFolder folder;
+  folder.write();
+  for (const char* name : {"LICENSE\\two", "LICENSE\x1b[31m", "LICENSE\xff"}) {
+    CAPTURE(name);
+    const fs::path licence = folder.data() / name;
+    test::write_file(licence, "A licence.\n");
+    CHECK(import.refusal(folder).message.find("LICENSE") != std::string::npos);
+    fs::remove(licence);
+  }
+  CHECK(ok(import.of(folder.path())).catalogs.size() == 1);
+}
+
+TEST_CASE("Of catalogs with a kernel of one name that are imported at once, one is kept") {
+  const Import import;
+  constexpr std::size_t kCount = 4;
+  std::array<CatalogFolder, kCount> folders;
+  std::array<std::optional<Result<SourceImportReport>>, kCount> reports;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    folders[i].name = "doubles" + std::to_string(i);
+    folders[i].write();
+  }
+  threads.reserve(kCount);
+  for (std::size_t i = 0; i < kCount; ++i)
+    threads.emplace_back([&, i] { reports[i] = import.of(folders[i].path()); });
+  for (std::thread& thread : threads)
+    thread.join();
+  std::size_t refused = 0;
+  for (const auto& report : reports)
+    refused += ok(*report).refused.size();
+  CHECK(refused == kCount - 1);
+  CHECK(ok(import.catalogs.list()).size() == 1);
 }
 
 TEST_CASE("Two manifests of one name in a folder are one catalog and one refusal") {

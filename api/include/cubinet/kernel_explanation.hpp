@@ -41,6 +41,12 @@ struct ExplainedBuild {
   std::size_t store = 0;  // of an existing build: the index in Runtime::stores()
 };
 
+// Builds of a kernel that cannot be read: those of one damaged file, or of a store that failed.
+struct UnreadableBuilds {
+  std::size_t store = 0;  // the index in Runtime::stores()
+  Error error;            // with the file or store, the reason and the remedy
+};
+
 // The result of a request for one kernel on one device if it were made now, and the reasons.
 // Nothing is compiled, loaded or changed.
 struct KernelExplanation {
@@ -50,6 +56,8 @@ struct KernelExplanation {
   std::vector<ImageTarget> targets;  // the targets that are looked up, best first
   // All builds in the stores, best first. Usable ones precede the others.
   std::vector<ExplainedBuild> builds;
+  // The builds of the kernel that the stores could not read. One of them might have been used.
+  std::vector<UnreadableBuilds> unreadable = {};
   // If no build is usable: the target that would be compiled for, or the reason why compilation is
   // impossible.
   std::optional<SmTarget> would_compile;

@@ -56,7 +56,8 @@ struct KernelEvent {
 // Receives the beginning and the end of the phases of a request that misses the process cache, for
 // a profiler's timeline: "cubinet request", "cubinet find", "cubinet compile" and "cubinet load",
 // each followed by the kernel. Ranges of a thread are nested. Called on the requesting thread, by
-// several threads at once. `name` ends with a zero and is valid during the call. Must not throw.
+// several threads at once, as a LogSink is. `name` ends with a zero and is valid during the call.
+// Must not throw.
 struct RangeHook {
   Callback<void(const char* name)> begin = {};
   Callback<void()> end = {};

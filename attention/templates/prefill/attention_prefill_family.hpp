@@ -10,8 +10,9 @@ inline std::string gap(const AttentionProblem&, ComputeCapability) {
   return "";
 }
 
-inline bool preferred(const AttentionProblem&, ComputeCapability) {
-  return false;
+// With invariant numerics, attention_prefill_wgmma has not been measured yet.
+inline bool preferred(const AttentionProblem& problem, ComputeCapability) {
+  return problem.is_invariant();
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {

@@ -23,20 +23,27 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
   const std::string has = ", and the problem has " + std::to_string(problem.head_dim_qk);
   if (is_narrow && problem.head_dim_qk != 64 && problem.head_dim_qk != 128)
     return "attention_prefill_wgmma has head dims 64 and 128 of e4m3" + has;
+  if (problem.is_invariant() && is_narrow)
+    return "attention_prefill_wgmma has invariant numerics for Q, K and V of 16 bits";
+  if (problem.is_invariant() && problem.head_dim_v > 128)
+    return "attention_prefill_wgmma has invariant numerics for head dims of V up to 128";
   if (problem.head_dim_qk % 64 != 0)
     return "attention_prefill_wgmma has head dims of whole blocks of 64 elements" + has;
   return "";
 }
 
 inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
-  return gap(problem, device).empty();
+  return !problem.is_invariant() && gap(problem, device).empty();
 }
 
-// Returns the heads that share a tile. A tile of one head has q_len rows at most, so short prompts
-// fill it with several heads.
+// Returns the heads that share a tile: those of a group, or one. A tile of one head has q_len rows
+// at most, so short prompts fill it with several heads. Ragged batches may have short sequences
+// whatever q_len is, so they do the same if a tile loses at most a sixteenth of its rows.
 inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTile& tile) {
   const std::uint32_t group = problem.group_size();
-  return problem.q_len < 2 * tile.q && group <= tile.q ? group : 1;
+  const bool is_short = problem.q_len < 2 * tile.q && group <= tile.q;
+  const bool may_be_short = problem.ragged_q && tile.q % group <= tile.q / 16;
+  return is_short || may_be_short ? group : 1;
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
@@ -66,10 +73,18 @@ inline std::uint32_t fold_steps(const AttentionProblem& problem) {
   return problem.data_type_q == DataType::e4m3 ? 4 : 0;
 }
 
+// Returns the tiles with invariant numerics, all of which give the same bits. A step consists of
+// two slices of 64 tokens, whose scores leave registers for soft caps and windows.
+inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem) {
+  if (problem.head_dim_qk == 64) return {{192, 128, 2}, {128, 128, 2}};
+  return {{128, 128, 2}};
+}
+
 // The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
 // Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
 // 16 tokens.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
+  if (problem.is_invariant()) return invariant_tiles(problem);
   const bool plain = !problem.soft_cap && !problem.is_sliding();
   if (problem.data_type_q == DataType::e4m3) {
     // An output that is folded has two copies.
@@ -94,6 +109,7 @@ inline const PrefillFamily kAttentionPrefillWgmma = {
     .tiles = attention_prefill_wgmma::tiles,
     .block = attention_prefill_wgmma::block,
     .has_maps = true,
+    .has_numerics = true,
     .has_splits = true,
     .fold_steps = attention_prefill_wgmma::fold_steps,
     .reader = KvReader::warpgroups,

@@ -48,6 +48,10 @@ std::string numerics_gap(const PrefillFamily& family, const AttentionProblem& pr
   return std::string(family.name) + " has no invariant numerics";
 }
 
+bool prefill_splits_kv(const PrefillFamily& family, const AttentionProblem& problem) {
+  return family.has_splits && !problem.is_invariant();
+}
+
 KernelSpec prefill_specification(const PrefillFamily& family, const AttentionProblem& problem) {
   KernelSpec spec{family.name, {}};
   const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };

@@ -57,7 +57,7 @@ struct PrefillFamily {
   // If true, the template has the parameter `numerics`.
   bool has_numerics = false;
   // If true, tiles may be divided into splits of KV, whose results attention_prefill_combine
-  // combines.
+  // combines (prefill_splits_kv()).
   bool has_splits = false;
   // Returns the value of the template's parameter `fold_steps`. nullptr: the template has none.
   std::uint32_t (*fold_steps)(const AttentionProblem& problem) = nullptr;
@@ -73,6 +73,11 @@ std::string prefill_gap(const AttentionProblem& problem, ComputeCapability devic
 // Returns one sentence that states that the family has no invariant numerics if the problem asks
 // for them, or an empty string.
 std::string numerics_gap(const PrefillFamily& family, const AttentionProblem& problem);
+
+// Returns whether the family may divide the KV of the problem's tiles. With invariant numerics it
+// may not: segments are folded in ascending order, and attention_prefill_combine combines splits in
+// another one.
+bool prefill_splits_kv(const PrefillFamily& family, const AttentionProblem& problem);
 
 // Returns the specification of the kernel without its tile, which all plans of the problem share.
 // The second overload includes the tile.

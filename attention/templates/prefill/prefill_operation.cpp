@@ -14,7 +14,8 @@ namespace {
 // Returns the numbers of splits that the tuner times besides the chosen one.
 std::vector<std::uint32_t> prefill_splits_around(const PlanRequest& request, const PrefillFamily& family,
                                                  const PrefillPlan& chosen) {
-  if (!family.has_splits || request.options.splits || request.options.split_tokens) return {};
+  if (!prefill_splits_kv(family, request.problem) || request.options.splits || request.options.split_tokens)
+    return {};
   const std::uint32_t count = chosen.splits.count;
   std::vector<std::uint32_t> around;
   for (const std::uint32_t splits : {1U, count - 1, count + 1, count * 3 / 2, count * 2}) {

@@ -71,8 +71,10 @@ Result<void> check_prefill_splits(const PlanRequest& request, const PrefillFamil
     return Error{ErrorCode::invalid_argument, "both the number of KV splits and their tokens are given",
                  "give one of them"};
   }
-  if (!family.has_splits && (splits.value_or(1) != 1 || tokens))
-    return Error{ErrorCode::unsupported, std::string(family.name) + " does not split KV"};
+  if (!prefill_splits_kv(family, request.problem) && (splits.value_or(1) != 1 || tokens)) {
+    return Error{ErrorCode::unsupported, std::string(family.name) + " does not split KV" +
+                                             (family.has_splits ? " with invariant numerics" : "")};
+  }
   return {};
 }
 
@@ -95,7 +97,7 @@ std::vector<PrefillSplits> prefill_split_candidates(const PlanRequest& request, 
     return candidates;
   }
   add({});
-  if (!family.has_splits) return candidates;
+  if (!prefill_splits_kv(family, problem)) return candidates;
   const std::uint64_t tiles = prefill_tiles(problem, tile, block);
   const std::uint32_t steps = divide_up(problem.kv_len, tile.kv);
   for (std::uint32_t count = 2; count <= std::min(kMaximumPrefillSplits, steps / kFewestSteps) &&

@@ -186,7 +186,9 @@ CUBINET_EXPORT cubinet_status cubinet_config_set(cubinet_config* config, cubinet
                                                  cubinet_string value, cubinet_error** error);
 
 /* A receiver of log lines. `drop`, which may be NULL, is called once with `user` when the
- * library no longer uses the callback. */
+ * library no longer uses the callback. It is called in the middle of operations: a call from it
+ * that would read a store, compile or load returns CUBINET_BUSY. So does one from a receiver of
+ * ranges. */
 enum { CUBINET_LOG_DEBUG = 0, CUBINET_LOG_INFO = 1, CUBINET_LOG_WARNING = 2, CUBINET_LOG_ERROR = 3 };
 typedef struct cubinet_log_callback {
   size_t struct_size;

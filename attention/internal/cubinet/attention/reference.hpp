@@ -60,16 +60,18 @@ struct AttentionInputs {
 // Returns random inputs that a wrong kernel cannot pass by luck. Logits have standard deviation 4,
 // sinks are among the largest of them, V is normal, and pages are in shuffled order. Everything
 // that no query may read is NaN: unused pages (spare page table entries name one), the rest of last
-// pages, and tokens older than every window. With ragged_q, the first sequence has q_len query
-// tokens and the others at least 1; in prefill with q_len equal to kv_len, all query tokens of each
-// sequence are its KV tokens. With a custom mask, each query token sees itself and each other one,
+// pages, and tokens older than every window. `q_lengths` are the query tokens of each sequence with
+// ragged_q. If it is empty, the first sequence has q_len query tokens and the others at least 1; in
+// prefill with q_len equal to kv_len, all query tokens of each sequence are its KV tokens. With a
+// custom mask, each query token sees itself and each other one,
 // newer ones included, with probability 1/2. With append, everything that it writes is NaN.
 // Deterministic in the seed. Uses `threads` threads (0: one per core). Returns an error
 // (invalid_argument) for lengths that do not fit the problem, or a pool of more than 2^31 - 1
 // pages.
 Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
                                               const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
-                                              unsigned threads = 0);
+                                              unsigned threads = 0,
+                                              const std::vector<std::int32_t>& q_lengths = {});
 
 // Returns the inputs after the append: K, V and, if appends_q(), Q, exact to the bit. Returns
 // invalid_argument like attention_reference. REQUIRES: problem.append.

@@ -33,11 +33,12 @@ struct LogRecord {
 // A function that receives reports which a component cannot return: a quarantined entry, an
 // unusable home, a failed unload. Any thread may call it, several at once. It must not throw. An
 // empty sink, the default, discards reports.
+//
+// A sink is called in the middle of operations. A call from it that would read a store, compile or
+// load returns busy; look-ups of loaded kernels, counters, release and thaw work.
 using LogSink = Callback<void(const LogRecord&)>;
 
-inline void log(const LogSink& sink, LogLevel level, std::string_view message,
-                std::span<const LogField> fields = {}) {
-  if (sink) sink({level, message, fields});
-}
+void log(const LogSink& sink, LogLevel level, std::string_view message,
+         std::span<const LogField> fields = {});
 
 }  // namespace cubinet

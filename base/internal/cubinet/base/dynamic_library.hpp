@@ -11,6 +11,13 @@
 
 namespace cubinet {
 
+// A function that libraries import. `function` must have the same type and live as long as the
+// process.
+struct LibraryImport {
+  const char* symbol = "";
+  void* function = nullptr;
+};
+
 // A shared library that is opened at run time. Only this class calls dlopen. Owns the handle;
 // movable. Libraries that register exit handlers (the CUDA driver, NVRTC) must not be closed, so
 // they are opened with RTLD_NODELETE.
@@ -23,7 +30,9 @@ class DynamicLibrary {
   // /var/tmp that no name refers to. The copy takes the file's size on that disk as long as the
   // process lives. Returns unavailable if the file cannot be copied or executed there, if it
   // exceeds the process's limit of file sizes, or if it is no longer the loaded one.
-  static Result<DynamicLibrary> open_copy(const DynamicLibrary& loaded);
+  // If `replaced` has a function, the copy calls it in place of the imported one, also while the
+  // copy is being loaded.
+  static Result<DynamicLibrary> open_copy(const DynamicLibrary& loaded, const LibraryImport& replaced = {});
   // Returns the library that the process has loaded under this soname, which every later open of
   // the soname also gets. Returns nullopt if there is none. Loads nothing.
   static std::optional<DynamicLibrary> find_loaded(const std::string& soname);

@@ -80,6 +80,9 @@ class Store {
   // Returns every build of a kernel, for every target and of every kind, unordered. A miss is an
   // empty list.
   virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
+  // Returns an error for each entry of a kernel that find() skips because it cannot be read, with
+  // the file, the reason and the remedy. For explanations of a miss.
+  virtual std::vector<Error> unreadable(const KernelId& /*kernel*/) { return {}; }
   // Return builds for callers without the specification. find_key() returns every build with this
   // key. find_function() returns every build that has a function of this name (its symbol or, for a
   // source, its C++ name), and every build of a kernel of the maker `function` with this name: a

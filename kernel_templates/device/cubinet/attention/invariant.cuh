@@ -3,14 +3,10 @@
 // The arithmetic of invariant numerics (docs/arithmetic.md): a row has the same bits in every
 // kernel that follows it. Every fp32 operation whose result a compiler could change is an
 // intrinsic, because compilers contract products and sums differently in different kernels.
-//
-// A step is 64 tokens and a segment 512, counted from the first token of a sequence.
+#include <cubinet/attention/invariant_sizes.cuh>
 #include <cubinet/math.cuh>
 
 namespace cubinet::attention {
-
-inline constexpr int kInvariantStep = 64;
-inline constexpr int kInvariantSegment = 512;
 
 // Returns the offset that is subtracted from a row's logits. Any finite offset makes all weights 0,
 // and not NaN, if the row has seen no token yet.

@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The segments of a warp's rows, with invariant numerics (docs/arithmetic.md).
+// The segments of a work item of decode attention, with invariant numerics (docs/arithmetic.md).
 //
 // Shape: Output, kHeadDimV
 //        kTilesV   tiles of 8 columns of the output that a warp accumulates
+#include <cubinet/attention/folded_rows.cuh>
 #include <cubinet/attention/partials.cuh>
-#include <cubinet/attention/softmax.cuh>
 
 namespace cubinet::attention {
-
-// The folded segments of a lane's two rows, rows lane/4 and lane/4 + 8 of 16.
-template <class Shape>
-struct FoldedRowsOf {
-  RowFold rows[2];
-  FragmentD output[Shape::kTilesV] = {};
-
-  // Adds the segment of `state`, and makes `state` that of an empty segment. All lanes of the warp
-  // must call it.
-  __device__ void add(RowStateOf<Shape>& state) {
-    FoldFactors factors[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      factors[half] = rows[half].add(state.maximum[half], invariant_row_sum(state.sum[half]));
-      state.maximum[half] = negative_infinity();
-      state.sum[half] = 0.0f;
-    }
-#pragma unroll
-    for (int tile = 0; tile < Shape::kTilesV; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        output[tile].r[i] = factors[i / 2].apply(output[tile].r[i], state.output[tile].r[i]);
-        state.output[tile].r[i] = 0.0f;
-      }
-    }
-  }
-};
 
 // The segments of a work item of decode attention. A unit of work is a segment. The first segments
 // of a tile are folded if the item begins with them. Every other segment is stored unnormalised in

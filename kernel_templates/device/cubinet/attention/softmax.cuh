@@ -80,32 +80,50 @@ __device__ inline Correction update_softmax(RowStateOf<Shape>& state, FragmentD 
   return correction;
 }
 
-// Does the same with invariant numerics. `scores` are the logits of a step.
+// Updates the maximum of one of a lane's rows with the logits of a step, with invariant numerics.
+// Returns the correction of the sums and the output of the earlier maximum. All lanes of the warp
+// must call it.
+template <int kTiles>
+__device__ inline float update_invariant_maximum(float& maximum, const FragmentD (&scores)[kTiles], int half,
+                                                 float scale_log2) {
+  static_assert(8 * kTiles == kInvariantStep, "a maximum belongs to a whole step");
+  float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+#pragma unroll
+  for (int tile = 1; tile < kTiles; ++tile)
+    newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+  newest = fmaxf(maximum, __fmul_rn(lanes_max<4>(newest), scale_log2));
+  const float correction = invariant_weight(maximum, weight_offset(newest));
+  maximum = newest;
+  return correction;
+}
+
+// Replaces the logits of a row by softmax weights, which are relative to its updated maximum, and
+// adds them to the lane's corrected share of its sum.
+template <int kTiles>
+__device__ inline void weigh_invariant_row(FragmentD (&scores)[kTiles], int half, float scale_log2,
+                                           float maximum, float correction, float& sum) {
+  const float offset = weight_offset(maximum);
+  sum = __fmul_rn(sum, correction);
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (int i = 2 * half; i < 2 * half + 2; ++i) {
+      scores[tile].r[i] = invariant_weight(__fmul_rn(scores[tile].r[i], scale_log2), offset);
+      sum = __fadd_rn(sum, scores[tile].r[i]);
+    }
+  }
+}
+
+// Does the same as update_softmax() with invariant numerics. `scores` are the logits of a step.
 template <class Shape, int kTiles>
 __device__ inline Correction update_invariant_softmax(RowStateOf<Shape>& state, FragmentD (&scores)[kTiles],
                                                       const float (&scale_log2)[2]) {
-  static_assert(8 * kTiles == kInvariantStep, "a maximum belongs to a whole step");
   Correction correction;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
-#pragma unroll
-    for (int tile = 1; tile < kTiles; ++tile)
-      newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-    newest = fmaxf(state.maximum[half], __fmul_rn(lanes_max<4>(newest), scale_log2[half]));
-    const float offset = weight_offset(newest);
-    correction.of_half[half] = invariant_weight(state.maximum[half], offset);
-    state.maximum[half] = newest;
-    float sum = __fmul_rn(state.sum[half], correction.of_half[half]);
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-      for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        scores[tile].r[i] = invariant_weight(__fmul_rn(scores[tile].r[i], scale_log2[half]), offset);
-        sum = __fadd_rn(sum, scores[tile].r[i]);
-      }
-    }
-    state.sum[half] = sum;
+    correction.of_half[half] = update_invariant_maximum(state.maximum[half], scores, half, scale_log2[half]);
+    weigh_invariant_row(scores, half, scale_log2[half], state.maximum[half], correction.of_half[half],
+                        state.sum[half]);
   }
   // A correction by 1 changes no bit.
   correction.needed =

@@ -70,38 +70,49 @@ class QFragments {
   FragmentA kept_[Shape::kQInRegisters ? kStepsQk : 1];
 };
 
-__device__ inline void multiply_qk(Scores& scores, const QFragments& q_fragments, SharedAddress q_warp,
-                                   SharedAddress k_step, int lane) {
-  const SharedAddress k_lane =
-      k_step + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
-  // One ldmatrix loads 32 bytes of each of 16 tokens: one step of 16-bit elements (16 columns), or
-  // two of 8-bit elements.
-  constexpr int kAtOnce = Shape::kConvertsKv ? 2 : 1;
-  // Without Q in registers, the addresses of all steps would not fit either.
+// Multiplies Q by K of 8 bits. One ldmatrix loads 32 columns of 16 tokens: two steps.
+__device__ inline void multiply_qk_bytes(Scores& scores, const QFragments& q_fragments, SharedAddress q_warp,
+                                         SharedAddress k_lane, int lane) {
 #pragma unroll(Shape::kQInRegisters ? kStepsQk : 4)
-  for (int step = 0; step < kStepsQk; step += kAtOnce) {
-    FragmentA q[kAtOnce];
+  for (int step = 0; step < kStepsQk; step += 2) {
+    FragmentA q[2];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (kStepsQk % kAtOnce == 0 || step + i < kStepsQk) q[i] = q_fragments.get(q_warp, lane, step + i);
+    for (int i = 0; i < 2; ++i) {
+      if (kStepsQk % 2 == 0 || step + i < kStepsQk) q[i] = q_fragments.get(q_warp, lane, step + i);
     }
 #pragma unroll
     for (int tile = 0; tile < Shape::kStep / 8; tile += 2) {
       unsigned k[4];
-      load_matrix_x4(
-          k, advanced_in<Shape::kRowBytesK>(k_lane, 2 * step / kAtOnce) + tile * 8 * Shape::kRowBytesK);
-      if constexpr (Shape::kConvertsKv) {
+      load_matrix_x4(k, advanced_in<Shape::kRowBytesK>(k_lane, step) + tile * 8 * Shape::kRowBytesK);
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          if (kStepsQk % kAtOnce != 0 && step + i >= kStepsQk) continue;
-          const auto left = ExactE4m3<Product>::unpack4(k[i]);
-          const auto right = ExactE4m3<Product>::unpack4(k[2 + i]);
-          mma_16x8x16<Product>(scores[tile], q[i], left.low, left.high);
-          mma_16x8x16<Product>(scores[tile + 1], q[i], right.low, right.high);
-        }
-      } else {
-        mma_16x8x16<Product>(scores[tile], q[0], k[0], k[1]);
-        mma_16x8x16<Product>(scores[tile + 1], q[0], k[2], k[3]);
+      for (int i = 0; i < 2; ++i) {
+        if (kStepsQk % 2 != 0 && step + i >= kStepsQk) continue;
+        const auto left = ExactE4m3<Product>::unpack4(k[i]);
+        const auto right = ExactE4m3<Product>::unpack4(k[2 + i]);
+        mma_16x8x16<Product>(scores[tile], q[i], left.low, left.high);
+        mma_16x8x16<Product>(scores[tile + 1], q[i], right.low, right.high);
+      }
+    }
+  }
+}
+
+__device__ inline void multiply_qk(Scores& scores, const QFragments& q_fragments, SharedAddress q_warp,
+                                   SharedAddress k_step, int lane) {
+  const SharedAddress k_lane =
+      k_step + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
+  if constexpr (Shape::kConvertsKv) {
+    multiply_qk_bytes(scores, q_fragments, q_warp, k_lane, lane);
+  } else {
+    // Without Q in registers, the addresses of all steps would not fit either.
+#pragma unroll(Shape::kQInRegisters ? kStepsQk : 4)
+    for (int step = 0; step < kStepsQk; ++step) {
+      const FragmentA q = q_fragments.get(q_warp, lane, step);
+#pragma unroll
+      for (int tile = 0; tile < Shape::kStep / 8; tile += 2) {
+        unsigned k[4];
+        load_matrix_x4(k, advanced_in<Shape::kRowBytesK>(k_lane, 2 * step) + tile * 8 * Shape::kRowBytesK);
+        mma_16x8x16<Product>(scores[tile], q, k[0], k[1]);
+        mma_16x8x16<Product>(scores[tile + 1], q, k[2], k[3]);
       }
     }
   }
@@ -110,28 +121,37 @@ __device__ inline void multiply_qk(Scores& scores, const QFragments& q_fragments
 // Adds the product of the weights and 16 tokens of V to the output. ldmatrix treats two adjacent
 // 8-bit elements as one and loads both columns of a token together. So with 8 bits the even columns
 // of 16 form the first tile of the output, and the odd columns the second.
+__device__ inline void multiply_pv_bytes(RowState& state, const FragmentA& weights, SharedAddress v_lane) {
+#pragma unroll
+  for (int tile = 0; tile < Shape::kTilesV; tile += 4) {
+    unsigned v[4];
+    load_matrix_x4_transposed(v, advanced_in<Shape::kRowBytesV>(v_lane, tile / 2));
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (tile + 2 * i >= Shape::kTilesV) continue;
+      // Bytes 0 and 2 belong to one column.
+      const auto older = ExactE4m3<Product>::unpack4(__byte_perm(v[2 * i], 0, 0x3120));
+      const auto newer = ExactE4m3<Product>::unpack4(__byte_perm(v[2 * i + 1], 0, 0x3120));
+      FragmentD* const output = state.output + tile + 2 * i;
+      mma_16x8x16<Product>(output[0], weights, older.low, newer.low);
+      mma_16x8x16<Product>(output[1], weights, older.high, newer.high);
+    }
+  }
+}
+
+// Adds the product of the weights and a step of V to the output.
 __device__ inline void multiply_pv(RowState& state, const Weights& weights, SharedAddress v_step, int lane) {
   const SharedAddress v_lane = v_step + swizzled<Shape::kRowBytesV>(lane & 15, lane >> 4);
-  constexpr int kAtOnce = Shape::kConvertsKv ? 4 : 2;  // tiles
 #pragma unroll
   for (int step = 0; step < Shape::kStep / 16; ++step) {
+    if constexpr (Shape::kConvertsKv) {
+      multiply_pv_bytes(state, weights.steps[step], v_lane + step * 16 * Shape::kRowBytesV);
+    } else {
 #pragma unroll
-    for (int tile = 0; tile < Shape::kTilesV; tile += kAtOnce) {
-      unsigned v[4];
-      load_matrix_x4_transposed(
-          v, advanced_in<Shape::kRowBytesV>(v_lane, 2 * tile / kAtOnce) + step * 16 * Shape::kRowBytesV);
-      if constexpr (Shape::kConvertsKv) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          if (tile + 2 * i >= Shape::kTilesV) continue;
-          // Bytes 0 and 2 belong to one column.
-          const auto older = ExactE4m3<Product>::unpack4(__byte_perm(v[2 * i], 0, 0x3120));
-          const auto newer = ExactE4m3<Product>::unpack4(__byte_perm(v[2 * i + 1], 0, 0x3120));
-          FragmentD* const output = state.output + tile + 2 * i;
-          mma_16x8x16<Product>(output[0], weights.steps[step], older.low, newer.low);
-          mma_16x8x16<Product>(output[1], weights.steps[step], older.high, newer.high);
-        }
-      } else {
+      for (int tile = 0; tile < Shape::kTilesV; tile += 2) {
+        unsigned v[4];
+        load_matrix_x4_transposed(
+            v, advanced_in<Shape::kRowBytesV>(v_lane, tile) + step * 16 * Shape::kRowBytesV);
         mma_16x8x16<Product>(state.output[tile], weights.steps[step], v[0], v[1]);
         mma_16x8x16<Product>(state.output[tile + 1], weights.steps[step], v[2], v[3]);
       }

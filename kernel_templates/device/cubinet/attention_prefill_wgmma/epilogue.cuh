@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The output of `attention_prefill_wgmma`: sinks, LSEs, partial results, and stores from registers.
+#include <cubinet/attention/output.cuh>
 #include <cubinet/attention/splits.cuh>
 #include <cubinet/attention_prefill_wgmma/softmax.cuh>
 #include <cubinet/elements.cuh>
@@ -19,42 +20,73 @@ class Epilogue {
     const float sums[2] = {softmax.sum(0), softmax.sum(1)};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = thread_row() + 8 * half;
-      const int token_of_tile = p_.tile_heads.quotient(row);
-      const int token = tile_.q_token + token_of_tile;
-      const int head = tile_.head + row - token_of_tile * p_.tile_heads.divisor;
-      // A tile may have fewer tokens than rows, if its heads are no divisor of the rows.
-      const bool exists = token < tile_.q_len && (token_of_tile + 1) * p_.tile_heads.divisor <= tile_size_q;
+      const Row row = row_of(half);
       const float sum = sums[half];
       const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
       float factor = any ? reciprocal_approx(sum) : 0.0f;
       float lse = any ? softmax.maxima[half] + log2_approx(sum) - kWeightBits : negative_infinity();
-      bool is_complete = exists;
+      bool is_complete = row.exists;
       if (p_.split_tokens != 0) {
-        const RowSplits splits = splits_of(token);
+        const RowSplits splits = splits_of(row.token);
         const int split = tile_.first_step * kStep / p_.split_tokens;
-        const bool has_split = exists && split >= splits.first && split <= splits.last;
+        const bool has_split = row.exists && split >= splits.first && split <= splits.last;
         is_complete = has_split && splits.is_one();
-        if (has_split && !is_complete) store_partial(output, half, factor, lse, split, token, head);
+        if (has_split && !is_complete) store_partial(output, half, factor, lse, split, row.token, row.head);
       }
       factor *= scale;
       if (p_.sinks != 0 && is_complete)
-        add_sink(load_global_float(p_.sinks + 4 * head) * kLog2E, factor, lse);
-      if (p_.lse != 0 && is_complete && threadIdx.x % 4 == 0)
-        store_global_float(
-            p_.lse + 4 * (static_cast<long long>(tile_.q_first + token) * p_.heads_q.divisor + head),
-            lse * kLn2);
-      const long long first =
-          p_.q_offsets != 0 ? tile_.q_first * p_.o_token_stride : tile_.sequence * p_.o_batch_stride;
-      store_row<dtype_o>(
-          output, half, factor,
-          p_.o + sizeof(dtype_o) * (first + token * p_.o_token_stride + head * p_.o_head_stride),
-          is_complete);
+        add_sink(load_global_float(p_.sinks + 4 * row.head) * kLog2E, factor, lse);
+      store_lse(row, lse * kLn2, is_complete);
+      store_row<dtype_o>(output, half, ScaledRow{factor}, address_of(row), is_complete);
+    }
+  }
+
+  // Stores the rows and LSEs of folded segments, with invariant numerics.
+  __device__ void store(const FoldedRows& folded) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Row row = row_of(half);
+      const attention::FinishedRow finished(p_, row.head, folded.rows[half]);
+      store_lse(row, finished.lse, row.exists);
+      store_row<dtype_o>(folded.output, half, finished, address_of(row), row.exists);
     }
   }
 
  private:
   using RowSplits = attention::RowSplits;
+
+  // A row of the tile.
+  struct Row {
+    int token;  // query token of the sequence
+    int head;
+    bool exists;
+  };
+  __device__ Row row_of(int half) const {
+    const int row = thread_row() + 8 * half;
+    const int token_of_tile = p_.tile_heads.quotient(row);
+    const int token = tile_.q_token + token_of_tile;
+    const int head = tile_.head + row - token_of_tile * p_.tile_heads.divisor;
+    // A tile may have fewer tokens than rows, if its heads are no divisor of the rows.
+    return {token, head, token < tile_.q_len && (token_of_tile + 1) * p_.tile_heads.divisor <= tile_size_q};
+  }
+  __device__ GlobalAddress address_of(const Row& row) const {
+    const long long first =
+        p_.q_offsets != 0 ? tile_.q_first * p_.o_token_stride : tile_.sequence * p_.o_batch_stride;
+    return p_.o + sizeof(dtype_o) * (first + row.token * p_.o_token_stride + row.head * p_.o_head_stride);
+  }
+  // `lse` is a natural logarithm.
+  __device__ void store_lse(const Row& row, float lse, bool exists) const {
+    if (p_.lse != 0 && exists && threadIdx.x % 4 == 0)
+      store_global_float(
+          p_.lse + 4 * (static_cast<long long>(tile_.q_first + row.token) * p_.heads_q.divisor + row.head),
+          lse);
+  }
+
+  // The factor that normalises a row.
+  struct ScaledRow {
+    float factor;
+    __device__ float normalised(float value) const { return value * factor; }
+  };
 
   __device__ RowSplits splits_of(int token) const {
     const int position = tile_.prefix() + token;
@@ -66,7 +98,7 @@ class Epilogue {
                                 int head) const {
     const long long row = attention::partial_row(p_, split, tile_.sequence, token, head);
     if (threadIdx.x % 4 == 0) store_global_float(p_.partial_lse + 4 * row, lse);
-    store_row<fp32>(output, half, factor, p_.partial_o + 4 * head_dim_v * row, true);
+    store_row<fp32>(output, half, ScaledRow{factor}, p_.partial_o + 4 * head_dim_v * row, true);
   }
 
   // Adds a sink, a logit without V, to the LSE and the factor of the output.
@@ -82,10 +114,14 @@ class Epilogue {
   // Stores one of the thread's two rows. With 16-bit V, two lanes exchange elements, so that the
   // four lanes of a row store 32 adjacent bytes. Transposed V has the even columns of 16 in one
   // tile and the odd columns in the next, so a lane has four adjacent columns.
-  template <typename Element>
-  __device__ static void store_row(const Output& output, int half, float factor, GlobalAddress target,
-                                   bool exists) {
-    const int lane = static_cast<int>(threadIdx.x) % 4;
+  template <typename Element, class Finished>
+  __device__ static void store_row(const Output& output, int half, const Finished& finished,
+                                   GlobalAddress target, bool exists) {
+    unsigned thread = threadIdx.x;
+    // With invariant numerics and long steps of e4m3, the consumers' loop has no registers for the
+    // offset of the lane.
+    if constexpr (kInvariant || kTransposesV) keep_in_register(thread);
+    const int lane = static_cast<int>(thread) % 4;
     if constexpr (kTransposesV) {
       if (!exists) return;
       target += lane * 4 * int{sizeof(Element)};
@@ -93,7 +129,8 @@ class Epilogue {
       for (int tile = 0; tile < kOutputTiles; tile += 2) {
         const float* const even = output[tile].r + 2 * half;
         const float* const odd = output[tile + 1].r + 2 * half;
-        const float values[4] = {even[0] * factor, odd[0] * factor, even[1] * factor, odd[1] * factor};
+        const float values[4] = {finished.normalised(even[0]), finished.normalised(odd[0]),
+                                 finished.normalised(even[1]), finished.normalised(odd[1])};
         store_elements<Element>(target + tile * 8 * int{sizeof(Element)}, values);
       }
     } else if constexpr (is_same<Element, fp32>) {
@@ -101,8 +138,8 @@ class Epilogue {
 #pragma unroll
       for (int tile = 0; tile < kOutputTiles; ++tile)
         store_global_8(target + tile * 32 + lane * 8,
-                       make_uint2(__float_as_uint(output[tile].r[2 * half] * factor),
-                                  __float_as_uint(output[tile].r[2 * half + 1] * factor)));
+                       make_uint2(__float_as_uint(finished.normalised(output[tile].r[2 * half])),
+                                  __float_as_uint(finished.normalised(output[tile].r[2 * half + 1]))));
     } else {
       const bool odd = lane % 2 != 0;
       target += lane % 2 * 16 + lane / 2 * 8;
@@ -111,8 +148,8 @@ class Epilogue {
         unsigned words[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i)
-          words[i] = pack2<Element>(output[tile + i].r[2 * half] * factor,
-                                    output[tile + i].r[2 * half + 1] * factor);
+          words[i] = pack2<Element>(finished.normalised(output[tile + i].r[2 * half]),
+                                    finished.normalised(output[tile + i].r[2 * half + 1]));
         const unsigned other = __shfl_xor_sync(kAllLanes, odd ? words[0] : words[1], 1);
         const uint2 pair = odd ? make_uint2(other, words[1]) : make_uint2(words[0], other);
         if (exists) store_global_8(target + tile * 16, pair);

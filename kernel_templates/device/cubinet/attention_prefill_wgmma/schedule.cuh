@@ -2,11 +2,15 @@
 #pragma once
 // The order in which CTAs compute the tiles of Q, from the lengths in device memory.
 //
-// Tiles are divided into sections of sequences and KV heads whose KV fits the L2 cache. In a
-// section, the tiles that are last in their sequences come first, because causal tiles there have
-// the most KV: a level consists of the tiles with the same index in all sequences, and levels
-// descend. All heads of a tile of a sequence follow each other. With splits of KV, each split of a
-// tile is a tile of its own, and all heads of a split follow each other.
+// A sequence is short if one tile has all its query tokens, as in decode. Its tiles read KV that no
+// other tile reads, so memory limits them. The others are limited by products. Short sequences are
+// in the order of the batch, and their tiles are spread evenly among the others.
+//
+// The tiles of other sequences are divided into sections of sequences and KV heads whose KV fits
+// the L2 cache. In a section, the tiles that are last in their sequences come first, because causal
+// tiles there have the most KV: a level consists of the tiles with the same index in all sequences,
+// and levels descend. All heads of a tile of a sequence follow each other. With splits of KV, each
+// split of a tile is a tile of its own, and all heads of a split follow each other.
 #include <cubinet/attention_prefill_wgmma/shape.cuh>
 #include <cubinet/memory.cuh>
 
@@ -44,6 +48,10 @@ struct Tile {
 
   // Returns the position of query token 0 of the sequence.
   __device__ int prefix() const { return kv_len - q_len; }
+  // Returns the rows of the tile that exist, if they are fewer than the tile has, or more.
+  __device__ int rows(const AttentionPrefillParameters& p) const {
+    return (q_len - q_token) * p.tile_heads.divisor;
+  }
 };
 static_assert(sizeof(Tile) == kTileBytes);
 
@@ -52,53 +60,137 @@ __device__ inline bool loads_q_apart(const AttentionPrefillParameters& p) {
   return p.tile_heads.remainder(kWarpgroupRows) == 0;
 }
 
+// A search for sequences, 32 at a time. All lanes of a warp must call each function together.
+class SequenceSearch {
+ public:
+  __device__ void restart(int first_sequence) {
+    chunk_ = first_sequence;
+    rank_ = 0;
+  }
+  // Returns the sequence before `end` with `rank` matching ones before it, or a negative number if
+  // there are fewer. Ranks must ascend. `matches` returns the lanes whose sequences match in the 32
+  // sequences from its argument on.
+  template <class Matches>
+  __device__ int find(int rank, int end, Matches matches) {
+    unsigned matching = matches(chunk_);
+#pragma unroll 1
+    while (rank - rank_ >= __popc(matching)) {
+      rank_ += __popc(matching);
+      chunk_ += 32;
+      if (chunk_ >= end) return -1;
+      matching = matches(chunk_);
+    }
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int before = __popc(matching & ((1u << lane) - 1));
+    const unsigned chosen = __ballot_sync(kAllLanes, (matching >> lane & 1) != 0 && before == rank - rank_);
+    return chunk_ + __ffs(static_cast<int>(chosen)) - 1;
+  }
+
+ private:
+  int chunk_ = 0;  // the first of 32 sequences, with `rank_` matching ones before
+  int rank_ = 0;
+};
+
 // Walks over the tiles. All lanes of a warp must call each function together.
 class Schedule {
  public:
   __device__ explicit Schedule(const AttentionPrefillParameters& p)
-      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor), splits_(maximum(p.splits, 1)) {
+      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor) {
     float tokens = 0.0f;
+    int long_tiles = 0;
+    int short_tiles = 0;
 #pragma unroll 1
-    for (int i = lane(); i < p.batch; i += 32)
-      tokens += static_cast<float>(Lengths(p, i).kv_len);
+    for (int i = lane(); i < p.batch; i += 32) {
+      const Lengths of(p, i);
+      if (is_short(of.q_len)) {
+        ++short_tiles;
+      } else if (of.q_len > 0) {
+        long_tiles += divide_up(of.q_len, tile_tokens_);
+        tokens += static_cast<float>(of.kv_len);
+      }
+    }
+    long_tiles = __reduce_add_sync(kAllLanes, long_tiles);
+    short_tiles = __reduce_add_sync(kAllLanes, short_tiles);
+    const float all = fmaxf(static_cast<float>(long_tiles) + static_cast<float>(short_tiles), 1.0f);
+    short_share_ = static_cast<unsigned>(static_cast<float>(short_tiles) / all * kShareUnits);
+    long_tiles_ = long_tiles * p.tile_heads.quotient(p.heads_q.divisor) * splits();
     const float heads_in_l2 = kL2Bytes / static_cast<float>(kElementBytes * (head_dim_qk + head_dim_v)) /
                               fmaxf(lanes_sum<32>(tokens), 1.0f);
     section_heads_ = minimum(maximum(static_cast<int>(heads_in_l2), 1), p.heads_kv.divisor);
     section_sequences_ = p.batch;
     if (heads_in_l2 < 1.0f)
       section_sequences_ = maximum(static_cast<int>(heads_in_l2 * static_cast<float>(p.batch)), 1);
-    begin_section();
+    first_head_ = -section_heads_;
   }
 
   // Returns the tile with this index in the order, or one of a negative sequence if there are fewer
   // tiles. Indices must ascend.
   __device__ Tile find(int index) {
+    const int short_tiles = short_tiles_before(index);
+    const bool is_short = short_tiles_before(index + 1) > short_tiles;
+    return tile_at(is_short ? short_position(short_tiles) : long_position(index - short_tiles));
+  }
+
+ private:
+  // The position of a tile. A negative sequence: there is no such tile.
+  struct Position {
+    int sequence;
+    int level;  // the index of the tile in its sequence
+    int head;
+    int split;
+  };
+
+  static constexpr float kL2Bytes = 32.0f * 1024 * 1024;
+  // Slightly below 2^32, so that rounding never makes a share too large.
+  static constexpr float kShareUnits = 4294963200.0f;
+
+  __device__ static int lane() {
+    return static_cast<int>(threadIdx.x) % 32;
+  }
+
+  // Returns the tiles of short sequences before an index of the order. After the last long tile,
+  // all tiles are of short sequences.
+  __device__ int short_tiles_before(int index) const {
+    const unsigned long long spread = static_cast<unsigned long long>(index) * short_share_ + 0xffffffffu;
+    return maximum(static_cast<int>(spread >> 32), index - long_tiles_);
+  }
+
+  // Returns the position of a tile of the short sequences.
+  __device__ Position short_position(int index) {
+    const int heads = p_.tile_heads.quotient(p_.heads_q.divisor);
+    const int part = index / heads;
+    const int rank = part / splits();
+    // The producers of three consumers lack the registers to keep the search.
+    if constexpr (kConsumers == 3) short_search_.restart(0);
+    const int sequence = short_search_.find(rank, p_.batch, [&](int chunk) {
+      return __ballot_sync(kAllLanes, is_short(q_len_of(chunk + lane())));
+    });
+    return {sequence, 0, (index - part * heads) * p_.tile_heads.divisor, part - rank * splits()};
+  }
+
+  // Returns the position of a tile of the other sequences.
+  __device__ Position long_position(int index) {
 #pragma unroll 1
     while (first_sequence_ < p_.batch) {
       // Skips the levels before the tile's that have the same sequences.
-      const int tiles = live_ * heads() * splits_;
+      const int tiles = live_ * heads() * splits();
       const int levels = tiles == 0 ? level_ - next_level_ : (index - begin_) / tiles;
       const int skipped = minimum(levels, level_ - next_level_);
       begin_ += skipped * tiles;
       level_ -= skipped;
-      if (skipped != 0) restart_chunks();
-      if (level_ > next_level_) return tile_of(index);
+      if (skipped != 0) search_.restart(first_sequence_);
+      if (level_ > next_level_) return position_in_level(index);
       if (level_ >= 0) {
         begin_level();
       } else {
         next_section();
       }
     }
-    Tile none = {};
-    none.sequence = -1;
-    return none;
+    return {-1, 0, 0, 0};
   }
 
- private:
-  static constexpr float kL2Bytes = 32.0f * 1024 * 1024;
-
-  __device__ static int lane() {
-    return static_cast<int>(threadIdx.x) % 32;
+  __device__ int splits() const {
+    return maximum(p_.splits, 1);
   }
 
   // Returns the tiles of all heads of the section with the same tokens.
@@ -110,9 +202,16 @@ class Schedule {
     return minimum(first_sequence_ + section_sequences_, p_.batch);
   }
 
-  // Returns the tiles of a sequence with the same heads.
+  __device__ int q_len_of(int sequence) const {
+    return sequence < p_.batch ? Lengths(p_, sequence).q_len : 0;
+  }
+  __device__ bool is_short(int q_len) const {
+    return q_len > 0 && q_len <= tile_tokens_;
+  }
+  // Returns the tiles with the same heads of a sequence of the section, or 0 if it is short.
   __device__ int tiles_of(int sequence) const {
-    return sequence < end_sequence() ? divide_up(Lengths(p_, sequence).q_len, tile_tokens_) : 0;
+    const int q_len = sequence < end_sequence() ? q_len_of(sequence) : 0;
+    return q_len > tile_tokens_ ? divide_up(q_len, tile_tokens_) : 0;
   }
   // Returns the tiles of the lane's sequence among the 32 sequences of a chunk.
   __device__ int own_tiles(int chunk) const {
@@ -123,10 +222,6 @@ class Schedule {
     return __ballot_sync(kAllLanes, own_tiles(chunk) > level_);
   }
 
-  __device__ void restart_chunks() {
-    chunk_ = first_sequence_;
-    chunk_rank_ = 0;
-  }
   __device__ void begin_level() {
     live_ = 0;
     int next = -1;
@@ -137,7 +232,7 @@ class Schedule {
       if (tiles <= level_) next = maximum(next, tiles - 1);
     }
     next_level_ = __reduce_max_sync(kAllLanes, next);
-    restart_chunks();
+    search_.restart(first_sequence_);
   }
   __device__ void begin_section() {
     own_tiles_ = tiles_of(first_sequence_ + lane());
@@ -157,32 +252,26 @@ class Schedule {
     if (first_sequence_ < p_.batch) begin_section();
   }
 
-  // Returns a tile of the level.
-  __device__ Tile tile_of(int index) {
+  __device__ Position position_in_level(int index) {
     const int part = (index - begin_) / heads();
     const int head = index - begin_ - part * heads();
-    const int rank = part / splits_;
-    const int split = part - rank * splits_;
-    // The sequence with `rank` live ones before it.
-    unsigned live = live_of(chunk_);
-    while (rank - chunk_rank_ >= __popc(live)) {
-      chunk_rank_ += __popc(live);
-      chunk_ += 32;
-      live = live_of(chunk_);
-    }
-    const unsigned before = __popc(live & ((1u << lane()) - 1));
-    const unsigned chosen = __ballot_sync(
-        kAllLanes, (live >> lane() & 1) != 0 && before == static_cast<unsigned>(rank - chunk_rank_));
-    const int sequence = chunk_ + __ffs(static_cast<int>(chosen)) - 1;
-    const Lengths of(p_, sequence);
-    Tile tile;
-    tile.sequence = sequence;
-    tile.head = first_head_ * p_.group.divisor + head * p_.tile_heads.divisor;
+    const int rank = part / splits();
+    const int sequence = search_.find(rank, p_.batch, [&](int chunk) { return live_of(chunk); });
+    return {sequence, level_, first_head_ * p_.group.divisor + head * p_.tile_heads.divisor,
+            part - rank * splits()};
+  }
+
+  __device__ Tile tile_at(const Position& position) const {
+    Tile tile = {};
+    tile.sequence = position.sequence;
+    if (tile.sequence < 0) return tile;
+    const Lengths of(p_, tile.sequence);
+    tile.head = position.head;
     tile.q_first = of.q_first;
-    tile.q_token = level_ * tile_tokens_;
+    tile.q_token = position.level * tile_tokens_;
     tile.q_len = of.q_len;
     tile.kv_len = of.kv_len;
-    set_steps(tile, split);
+    set_steps(tile, position.split);
     return tile;
   }
 
@@ -205,18 +294,19 @@ class Schedule {
 
   const AttentionPrefillParameters& p_;
   int tile_tokens_;
-  int splits_;
+  int long_tiles_;        // of all heads and splits
+  unsigned short_share_;  // the share of short tiles in all, in units of 2^-32
+  SequenceSearch short_search_;
   int section_heads_;  // KV heads
   int section_sequences_;
   int first_sequence_ = 0;
   int first_head_ = 0;  // KV head
   int own_tiles_ = 0;   // of the lane's sequence in the first chunk of the section
-  int level_ = 0;
-  int next_level_ = 0;  // the next one in which more sequences have a tile; -1: none
-  int live_ = 0;        // sequences with a tile of the level
-  int begin_ = 0;       // index of the level's first tile
-  int chunk_ = 0;       // the first of 32 sequences, with `chunk_rank_` live ones before
-  int chunk_rank_ = 0;
+  int level_ = -1;
+  int next_level_ = -1;  // the next one in which more sequences have a tile; -1: none
+  int live_ = 0;         // sequences with a tile of the level
+  int begin_ = 0;        // index of the level's first tile
+  SequenceSearch search_;
 };
 
 // Counts the CTAs that have ended. The last one sets the counters to zero for the next run. One

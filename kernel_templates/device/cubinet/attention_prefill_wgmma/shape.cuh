@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The sizes of the template `attention_prefill_wgmma`, computed from its parameters.
+#include <cubinet/attention/invariant_sizes.cuh>
 #include <cubinet/kernel_templates/attention_prefill_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/parameters.cuh>
@@ -14,6 +15,7 @@ using kernel_templates::AttentionPrefillParameters;
 
 constexpr bool kPaged = kv_layout == kv_layout_values::paged;
 constexpr bool kCausal = mask == mask_values::causal;
+constexpr bool kInvariant = numerics == numerics_values::invariant;
 
 // One producer warpgroup, and consumer warpgroups of 64 rows each.
 constexpr int kWarpgroup = 128;
@@ -27,6 +29,11 @@ constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
 constexpr int kStep = tile_size_kv;  // KV tokens of one step
 constexpr int kElementBytes = int{sizeof(dtype)};
 constexpr int kProductDepth = 32 / kElementBytes;  // columns of K or tokens of V of one product
+// Tokens that are multiplied at a time. With invariant numerics a step has several slices, because
+// the maximum of a row belongs to 64 tokens.
+constexpr int kSlice = kInvariant ? attention::kInvariantStep : kStep;
+constexpr int kSlices = kStep / kSlice;
+constexpr int kStepsOfSegment = kInvariant ? attention::kInvariantSegment / kStep : 1;
 
 // Rows are stored in blocks of 128 bytes, the last of which may be filled with zeros. Without
 // pages, the rows of a block are adjacent. With pages, groups of 8 rows of all blocks are, so one
@@ -64,7 +71,10 @@ constexpr int kStageBarriers = kTransposesV ? 6 : 5;  // of a stage of K and V
 constexpr int kSharedBytes = kBarriersOffset + (kStageBarriers * stages + 2 + 2 * kQStages * kConsumers) * 8;
 
 static_assert(stages == 2, "the consumers' loop has a step for each stage");
-static_assert(kStep % kProductDepth == 0, "a step consists of whole products");
+static_assert(kSlice % kProductDepth == 0, "a slice consists of whole products");
+static_assert(kStep % kSlice == 0, "a step consists of whole slices");
+static_assert(!kTransposesV || kSlices == 1, "slices of transposed V are not whole blocks of tokens");
+static_assert(!kInvariant || attention::kInvariantSegment % kStep == 0, "a segment consists of whole steps");
 static_assert(attention_prefill_wgmma_threads == kThreads, "the host's formula of the CTA size differs");
 static_assert(attention_prefill_wgmma_shared_bytes == kSharedBytes,
               "the host's formula of the shared memory differs");

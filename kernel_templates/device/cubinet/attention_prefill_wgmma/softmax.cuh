@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The online softmax of `attention_prefill_wgmma`: a thread has two rows, `row` and `row` + 8.
+#include <cubinet/attention/folded_rows.cuh>
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_prefill_wgmma/folded_output.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 
-constexpr int kScoreTiles = kStep / 8;
+constexpr int kScoreTiles = kSlice / 8;
 using Scores = FragmentD[kScoreTiles];
-using Weights = FragmentA[kStep / kProductDepth];
+using Weights = FragmentA[kSlice / kProductDepth];
 // Weights of e4m3 are multiplied by 2^8: the largest is 256 of at most 448, and the smallest that
 // are not rounded to zero are 2^-18 of it.
 constexpr float kWeightBits = kTransposesV ? 8.0f : 0.0f;
+
+struct FoldShape {
+  static constexpr int kTilesV = kOutputTiles;
+};
+using FoldedRows = attention::FoldedRowsOf<FoldShape>;
 
 // Returns the first row of this thread's warpgroup in the tile, and the thread's first row.
 __device__ inline int warpgroup_row() {
@@ -19,6 +25,11 @@ __device__ inline int warpgroup_row() {
 }
 __device__ inline int thread_row() {
   return (static_cast<int>(threadIdx.x) - kWarpgroup) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+}
+
+// Returns whether a segment of invariant numerics begins with a step.
+__device__ inline bool begins_segment_at(int step) {
+  return kInvariant && step % kStepsOfSegment == 0;
 }
 
 // The tokens that the rows of a tile see. It holds those that all rows of the warpgroup see. Few
@@ -30,10 +41,11 @@ class Visibility {
         begin_of_all_(begin(p, position(p, tile, warpgroup_row() + kWarpgroupRows - 1))),
         end_of_all_(end(tile, position(p, tile, warpgroup_row()))) {}
 
-  // Sets the scores of invisible tokens of a step to -infinity.
+  // Sets the scores of invisible tokens of slice kIndex of a step to -infinity.
+  template <int kIndex>
   __device__ void mask(const AttentionPrefillParameters& p, Scores& scores, int step) const {
-    const int token = step * kStep;
-    if (token + kStep <= end_of_all_ && token >= begin_of_all_) return;
+    const int token = step * kStep + kIndex * kSlice;
+    if (token + kSlice <= end_of_all_ && token >= begin_of_all_) return;
     const Tile tile = tiles_.tile();
     const int column = token + static_cast<int>(threadIdx.x & 3) * 2;
 #pragma unroll
@@ -75,35 +87,33 @@ class RowSoftmax {
   __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
       : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {}
 
-  // Updates the maxima with the scores of a step.
+  // Updates the maxima with the scores of a slice.
   __device__ void update_maxima(const Scores& scores) {
-    float newest[2];
+    if constexpr (kInvariant) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
-#pragma unroll
-      for (int tile = 1; tile < kScoreTiles; ++tile)
-        newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[0]);
-      corrections_[half] = exp2_approx(maxima[half] - offset_of(newest[half]));
-      maxima[half] = newest[half];
-      sums_[half] *= corrections_[half];
+      for (int half = 0; half < 2; ++half)
+        corrections_[half] =
+            attention::update_invariant_maximum(maxima[half], scores, half, scale_log2_[half]);
+    } else {
+      update_fast_maxima(scores);
     }
   }
 
   // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
   // sum.
   __device__ void weigh(Scores& scores, int half) {
-    const float offset = offset_of(maxima[half]) - kWeightBits;
+    if constexpr (kInvariant) {
+      attention::weigh_invariant_row(scores, half, scale_log2_[half], maxima[half], corrections_[half],
+                                     sums_[half]);
+    } else {
+      const float offset = attention::weight_offset(maxima[half]) - kWeightBits;
 #pragma unroll
-    for (int tile = 0; tile < kScoreTiles; ++tile) {
+      for (int tile = 0; tile < kScoreTiles; ++tile) {
 #pragma unroll
-      for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[0] - offset);
-        sums_[half] += scores[tile].r[i];
+        for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[0] - offset);
+          sums_[half] += scores[tile].r[i];
+        }
       }
     }
   }
@@ -118,8 +128,8 @@ class RowSoftmax {
     cap_.apply(scores);
   }
 
-  // Corrects the output of the steps before the newest, and its folded part. After a few steps,
-  // most maxima are stable and no correction is needed.
+  // Corrects the output of the slices before the newest, and its folded part. After a few slices,
+  // most maxima are stable and no correction is needed. A correction by 1 changes no bit.
   __device__ void correct(Output& output, FoldedOutput& folded) const {
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
 #pragma unroll
@@ -129,6 +139,12 @@ class RowSoftmax {
         output[tile].r[i] *= corrections_[i / 2];
     }
     folded.multiply(corrections_);
+  }
+
+  // Adds the maxima and sums of a segment of invariant numerics to `folded`, and begins the next
+  // segment. `factors` are those of FoldedRows::add_output().
+  __device__ void end_segment(FoldedRows& folded, attention::FoldFactors (&factors)[2]) {
+    folded.add_rows(maxima, sums_, factors);
   }
 
   // Returns the sum of a row's weights, which are multiplied by 2^kWeightBits.
@@ -145,9 +161,22 @@ class RowSoftmax {
                                         : p.softmax_scale_log2;
   }
 
-  // Any finite offset makes all weights 0, and not NaN, if the row has seen no token yet.
-  __device__ static float offset_of(float maximum) {
-    return maximum == negative_infinity() ? 0.0f : maximum;
+  __device__ void update_fast_maxima(const Scores& scores) {
+    float newest[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+#pragma unroll
+      for (int tile = 1; tile < kScoreTiles; ++tile)
+        newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[0]);
+      corrections_[half] = exp2_approx(maxima[half] - attention::weight_offset(newest[half]));
+      maxima[half] = newest[half];
+      sums_[half] *= corrections_[half];
+    }
   }
 
   float scale_log2_[2];  // of each row; they are equal
@@ -174,7 +203,7 @@ __device__ inline unsigned packed(const Scores& scores, int word, int row) {
 
 __device__ inline void pack(Weights& weights, const Scores& scores) {
 #pragma unroll
-  for (int part = 0; part < kStep / kProductDepth; ++part) {
+  for (int part = 0; part < kSlice / kProductDepth; ++part) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       weights[part].r[i] = packed<dtype>(scores, 2 * part + i / 2, i % 2 * 2);

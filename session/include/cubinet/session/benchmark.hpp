@@ -19,11 +19,13 @@ namespace cubinet {
 struct BenchmarkCase {
   AttentionProblem problem;                   // its kv_lengths are ignored
   std::vector<std::int32_t> kv_lengths = {};  // of each sequence; empty: all problem.kv_len
-  bool lengths_unknown = false;               // if true, the plan does not use them, as in a CUDA graph
-  bool starts_early = false;                  // PlanOptions::starts_early
-  std::uint32_t splits = 0;                   // PlanOptions::splits; 0: as planned
-  std::optional<std::string> rules = {};      // PlanOptions::rules
-  std::vector<std::string> backends = {};     // each gives a row; empty: auto
+  // With ragged_q: the query tokens of each sequence. Empty: random ones up to problem.q_len.
+  std::vector<std::int32_t> q_lengths = {};
+  bool lengths_unknown = false;            // if true, the plan does not use them, as in a CUDA graph
+  bool starts_early = false;               // PlanOptions::starts_early
+  std::uint32_t splits = 0;                // PlanOptions::splits; 0: as planned
+  std::optional<std::string> rules = {};   // PlanOptions::rules
+  std::vector<std::string> backends = {};  // each gives a row; empty: auto
   // The limits that the rows must meet. Ratios are of medians in the same rounds.
   //   read:0.95       a kernel that only reads K and V takes at least 0.95 times as long
   //   us:475          a run takes at most 475 microseconds

@@ -21,8 +21,8 @@ namespace cubinet {
 struct JournalStore {
   std::string kind = {};   // StoreDescription::kind, or "cache"
   std::string place = {};  // empty for memory
-  // Why its builds were not used: "sm_90a: stale: …". Empty: it had no intact build. A record that
-  // cannot be read is no build: the store logs it.
+  // Why its builds were not used: "sm_90a: stale: …". First come files that cannot be read, or the
+  // failure of the store, with reason and remedy. Empty: it had no build.
   std::vector<std::string> verdicts = {};
 };
 

@@ -11,11 +11,12 @@
 
 namespace cubinet {
 
-// Makes random inputs in the host's memory. problem.kv_lengths may be empty. Uses one thread per
-// core if `threads` is 0. Returns unavailable if the memory does not suffice.
+// Makes random inputs in the host's memory. problem.kv_lengths may be empty. `q_lengths` are the
+// query tokens of each sequence; empty: as make_attention_inputs() chooses them. Uses one thread
+// per core if `threads` is 0. Returns unavailable if the memory does not suffice.
 Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
                                          const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
-                                         unsigned threads);
+                                         unsigned threads, const std::vector<std::int32_t>& q_lengths = {});
 
 // Returns attention of the inputs in double precision: by the CPU, or by the device if the CPU
 // would take long and the device can. Uses one thread per core if `threads` is 0.

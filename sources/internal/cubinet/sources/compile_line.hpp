@@ -4,6 +4,7 @@
 #include <cubinet/base/result.hpp>
 #include <cubinet/spec/image_target.hpp>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct CompileLine {
   ImageKind kind = ImageKind::cubin;
   std::vector<std::string> flags;                // for NVRTC
   std::vector<std::string> include_directories;  // in the order in which they are searched
+  std::size_t system_directories = 0;            // so many of these, the last ones, are system folders
 };
 
 // Reads the arguments of nvcc. Returns unsupported, with the reason as message, for every line that

@@ -11,6 +11,7 @@ namespace cubinet {
 enum class OptionRole {
   nvrtc,           // NVRTC has it too
   no_effect,       // it has no effect on device code
+  number,          // has none, and its value is a number
   host_options,    // has none, unless the host's preprocessor reads one of its values
   ptxas_verbose,   // ptxas reports registers and memory
   macro,           // a macro, which `detail` names, is defined, and there is no other effect

@@ -6,6 +6,7 @@
 #include <cubinet/kernel_templates/kernel_template.hpp>
 #include <cubinet/sources/source_manifest.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,15 +20,20 @@ namespace cubinet {
 // changes and disappears by one rename.
 class SourceCatalogs {
  public:
-  explicit SourceCatalogs(const std::filesystem::path& home, std::shared_ptr<FileSystem> files = nullptr);
+  // Changes wait so long for those of other processes.
+  static constexpr std::chrono::milliseconds kPatience{30'000};
+
+  explicit SourceCatalogs(const std::filesystem::path& home, std::shared_ptr<FileSystem> files = nullptr,
+                          std::chrono::milliseconds patience = kPatience);
 
   // Returns the catalogs, ascending by name. A file that cannot be read, that others can have
   // written or that is damaged is logged and skipped. Returns no error if there is no folder.
   Result<std::vector<SourceManifest>> list(const LogSink& log = {}) const;
 
   // Writes the files, then the catalog. An earlier catalog of this name is replaced. REQUIRES:
-  // `contents` has the bytes of every file that the manifest lists, by path. Returns busy while
-  // another process changes the catalogs.
+  // `contents` has the bytes of every file that the manifest lists, by path. Returns
+  // invalid_argument if another catalog has a kernel of the same name, and busy if other processes
+  // change the catalogs for longer than `patience`.
   Result<void> save(const SourceManifest& manifest, const std::map<std::string, Bytes>& contents) const;
 
   // Removes a catalog and the files that no other one has. Returns not_found if there is none.
@@ -41,6 +47,7 @@ class SourceCatalogs {
 
   std::shared_ptr<FileSystem> files_;
   std::filesystem::path folder_;
+  std::chrono::milliseconds patience_;
 };
 
 // Returns the text of a kernel's source: the file, or its raw strings if the kernel says so.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/sha256.hpp>
+#include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/sm_target.hpp>
 
 #include <array>
@@ -60,6 +61,9 @@ Result<SourceManifest> parse_source_manifest(std::string_view text, const std::s
 
 // Returns the manifest as JSON of kSourceSchema.
 std::string to_json(const SourceManifest& manifest);
+
+// Returns the kernel's function with its launch.
+EntryPoint entry_point_of(const SourceKernel& kernel);
 
 // Returns NVRTC's flags for the kernel. Returns invalid_argument for a flag that nvcc's table does
 // not know or NVRTC does not have, for one that names a folder or an output, and for another target

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// In place of the device library's header: the functions that a schedule calls. The lanes of a warp
+// (warp.hpp) exchange numbers.
+#include "warp.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's
+#define __device__
+#define __host__
+
+namespace cubinet {
+
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+inline unsigned __ballot_sync(unsigned, bool condition) {
+  unsigned lanes = 0;
+  const std::array<int, kLanes> conditions = Warp::exchange(condition ? 1 : 0);
+  for (std::size_t i = 0; i < kLanes; ++i)
+    lanes |= static_cast<unsigned>(conditions[i]) << i;
+  return lanes;
+}
+inline int __reduce_max_sync(unsigned, int number) {
+  const auto numbers = Warp::exchange(number);
+  return *std::max_element(numbers.begin(), numbers.end());
+}
+inline int __reduce_add_sync(unsigned, int number) {
+  const auto numbers = Warp::exchange(number);
+  return std::accumulate(numbers.begin(), numbers.end(), 0);
+}
+template <int Width>
+float lanes_sum(float number) {
+  static_assert(Width == kLanes);
+  const auto numbers = Warp::exchange(number);
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0f);
+}
+
+inline int __popc(unsigned bits) {
+  return std::popcount(bits);
+}
+inline int __ffs(int bits) {
+  return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1;
+}
+using std::fmaxf;
+
+constexpr int divide_up(int a, int b) {
+  return (a + b - 1) / b;
+}
+constexpr int minimum(int a, int b) {
+  return std::min(a, b);
+}
+constexpr int maximum(int a, int b) {
+  return std::max(a, b);
+}
+
+}  // namespace cubinet
+// NOLINTEND(bugprone-reserved-identifier)

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the schedule of attention_prefill_wgmma on the host. lanes/ has the lanes of a warp and
+// replaces the headers of the device library that have instructions.
+#include <cubinet/attention_prefill_wgmma/schedule.cuh>
+#include <cubinet/kernel_templates/fast_divisor.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <set>
+#include <tuple>
+#include <vector>
+
+using namespace cubinet;
+using attention_prefill_wgmma::Schedule;
+using attention_prefill_wgmma::Tile;
+using kernel_templates::AttentionPrefillParameters;
+
+namespace {
+
+struct Batch {
+  std::vector<std::int32_t> q_lengths;
+  std::vector<std::int32_t> kv_lengths;
+  int heads_q = 4;
+  int heads_kv = 1;
+  int tile_heads = 4;
+  int splits = 1;
+  int split_tokens = 0;
+};
+
+std::uint64_t address_of(const std::vector<std::int32_t>& numbers) {
+  return reinterpret_cast<std::uint64_t>(numbers.data());
+}
+
+kernel_templates::FastDivisor divisor(int number) {
+  const auto made = kernel_templates::make_fast_divisor(static_cast<std::uint32_t>(number));
+  REQUIRE(made);
+  return *made;
+}
+
+// Returns the tiles of a CTA whose indices are 0 and then `step` more each time.
+std::vector<Tile> tiles_of(const Batch& batch, int step = 1) {
+  std::vector<std::int32_t> offsets(batch.q_lengths.size() + 1);
+  std::partial_sum(batch.q_lengths.begin(), batch.q_lengths.end(), offsets.begin() + 1);
+  AttentionPrefillParameters p{};
+  p.batch = static_cast<int>(batch.q_lengths.size());
+  p.q_len = *std::max_element(batch.q_lengths.begin(), batch.q_lengths.end());
+  p.max_kv_length = *std::max_element(batch.kv_lengths.begin(), batch.kv_lengths.end());
+  p.window = 1 << 30;
+  p.q_offsets = address_of(offsets);
+  p.kv_lengths = address_of(batch.kv_lengths);
+  p.splits = batch.splits;
+  p.split_tokens = batch.split_tokens;
+  p.heads_q = divisor(batch.heads_q);
+  p.heads_kv = divisor(batch.heads_kv);
+  p.group = divisor(batch.heads_q / batch.heads_kv);
+  p.tile_heads = divisor(batch.tile_heads);
+  std::vector<Tile> tiles;
+  Warp::run([&] {
+    Schedule schedule(p);
+    for (int index = 0;; index += step) {
+      const Tile tile = schedule.find(index);
+      if (tile.sequence < 0) return;
+      if (threadIdx.x == 0) tiles.push_back(tile);
+    }
+  });
+  return tiles;
+}
+
+using Name = std::tuple<int, int, int, int>;  // sequence, first token, first head, first step
+
+Name name_of(const Tile& tile) {
+  return {tile.sequence, tile.q_token, tile.head, tile.first_step};
+}
+
+int tokens_of_tile(const Batch& batch) {
+  return 128 / batch.tile_heads;
+}
+
+// Checks that the tiles are those of all tokens and heads, each once.
+void check_complete(const Batch& batch) {
+  std::set<Name> expected;
+  std::size_t empty = 0;
+  for (std::size_t i = 0; i < batch.q_lengths.size(); ++i) {
+    for (int token = 0; token < batch.q_lengths[i]; token += tokens_of_tile(batch)) {
+      const int end = std::clamp(batch.kv_lengths[i] - batch.q_lengths[i] + token + tokens_of_tile(batch), 1,
+                                 std::max(batch.kv_lengths[i], 1));
+      for (int head = 0; head < batch.heads_q; head += batch.tile_heads) {
+        for (int split = 0; split < batch.splits; ++split) {
+          if (split * batch.split_tokens < end) {
+            expected.insert({static_cast<int>(i), token, head, split * batch.split_tokens / 128});
+          } else {
+            ++empty;
+          }
+        }
+      }
+    }
+  }
+  const std::vector<Tile> tiles = tiles_of(batch);
+  std::set<Name> found;
+  for (const Tile& tile : tiles) {
+    if (tile.steps == 0) {
+      --empty;
+      continue;
+    }
+    CHECK(found.insert(name_of(tile)).second);
+    CHECK(tile.q_len == batch.q_lengths[static_cast<std::size_t>(tile.sequence)]);
+    CHECK(tile.kv_len == batch.kv_lengths[static_cast<std::size_t>(tile.sequence)]);
+  }
+  CHECK(found == expected);
+  CHECK(empty == 0);
+  // A CTA that takes every third tile finds the same ones.
+  const std::vector<Tile> thirds = tiles_of(batch, 3);
+  REQUIRE(thirds.size() == (tiles.size() + 2) / 3);
+  for (std::size_t i = 0; i < thirds.size(); ++i)
+    CHECK(name_of(thirds[i]) == name_of(tiles[3 * i]));
+}
+
+// Returns a chunk of 512 tokens after 8192, and 64 sequences with one new token.
+Batch mixed() {
+  Batch batch;
+  batch.q_lengths.assign(65, 1);
+  batch.kv_lengths.assign(65, 8192);
+  batch.q_lengths[40] = 512;
+  batch.kv_lengths[40] = 8192 + 512;
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("a schedule of prefill has each tile of a mixed batch once") {
+  check_complete(mixed());
+  Batch heads = mixed();
+  heads.heads_q = 8;
+  heads.heads_kv = 2;
+  check_complete(heads);
+  Batch apart = mixed();
+  apart.tile_heads = 1;
+  check_complete(apart);
+  Batch split = mixed();
+  split.splits = 3;
+  split.split_tokens = 3072;
+  check_complete(split);
+}
+
+TEST_CASE("a schedule of prefill has each tile of batches with one kind of sequences once") {
+  Batch decode;
+  decode.q_lengths.assign(70, 1);
+  decode.kv_lengths.assign(70, 300);
+  decode.q_lengths[3] = decode.q_lengths[69] = 0;
+  check_complete(decode);
+  check_complete({{500}, {500}, 2, 2, 1});
+  check_complete({{0, 0, 0}, {5, 0, 7}});
+  check_complete({{32, 33, 0, 31, 64, 65}, {32, 33, 10, 0, 70, 65}});
+}
+
+TEST_CASE("a schedule of prefill has each tile of random batches once, also in sections of KV") {
+  std::mt19937 dice(35);
+  const auto below = [&](int end) { return std::uniform_int_distribution<int>(0, end - 1)(dice); };
+  for (int i = 0; i < 6; ++i) {
+    Batch batch;
+    batch.heads_kv = 1 + below(3);
+    batch.heads_q = batch.heads_kv * 4;
+    batch.tile_heads = below(2) == 0 ? 4 : 1;
+    const int sequences = 1 + below(80);
+    for (int sequence = 0; sequence < sequences; ++sequence) {
+      batch.q_lengths.push_back(below(3) == 0 ? below(200) : below(3));
+      batch.kv_lengths.push_back(batch.q_lengths.back() + (i % 2 == 0 ? below(2000) : below(1 << 17)));
+    }
+    batch.q_lengths.front() = std::max(batch.q_lengths.front(), 1);
+    check_complete(batch);
+  }
+}
+
+TEST_CASE("tiles of decode are spread evenly among those of a chunk, whose order stays") {
+  const std::vector<Tile> tiles = tiles_of(mixed());
+  REQUIRE(tiles.size() == 64 + 16);
+  int decodes = 0;
+  int level = 16;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    if (tiles[i].q_len == 1) {
+      ++decodes;
+    } else {
+      CHECK(tiles[i].q_token == --level * 32);
+    }
+    CHECK(decodes >= static_cast<int>(i + 1) * 64 / 80);
+    CHECK(decodes <= static_cast<int>(i + 1) * 64 / 80 + 1);
+  }
+}
+
+TEST_CASE("the last tiles of a million are found, although the share of decode tiles is rounded") {
+  for (const bool has_chunk : {false, true}) {
+    Batch batch;
+    batch.q_lengths.assign(70'000, 1);
+    batch.kv_lengths.assign(70'000, 8192);
+    batch.q_lengths.front() = has_chunk ? 33 : 1;
+    batch.heads_q = 64;
+    batch.heads_kv = 16;
+    const int last = 70'000 * 16 + (has_chunk ? 16 : 0) - 1;
+    const std::vector<Tile> tiles = tiles_of(batch, last);
+    REQUIRE(tiles.size() == 2);
+    CHECK(tiles[1].sequence == 69'999);
+    CHECK(tiles[1].head == 60);
+  }
+}
