@@ -72,7 +72,7 @@ def chunks_of_sample(options, folder):
     begin = last = time.monotonic()
     for first in range(0, len(document["sample"]), CHUNK):
         now = time.monotonic()
-        if now - begin + (now - last) > options.seconds:
+        if first > 0 and now - begin + (now - last) > options.seconds:
             print(f"the time is up after {first} of {len(document['sample'])} cases", file=sys.stderr)
             return
         last = now
