@@ -92,7 +92,8 @@ struct SmallRun {
   std::vector<Outputs> outputs;
 };
 
-// Returns the runs of the first tile of the family; none if the family does not compute the problem.
+// Returns the runs of the first tile of the family; none if the family does not compute the
+// problem.
 SmallRun run_small(const Gpu& gpu, const AttentionProblem& problem, const AttentionInputs& inputs,
                    std::string_view family) {
   SmallRun run;

@@ -10,8 +10,8 @@ import unittest
 sys.dont_write_bytecode = True
 from script_tree import ROOT, ScriptTest, make_program  # noqa: E402
 
-# Measures what its cases say: `--tag sample-SEED-I`. Every tenth problem is slower than its best peer. A sweep with the
-# case that a file names ends the process.
+# Measures `--tag sample-SEED-I`. Every tenth problem is slower than its best peer. A sweep with the
+# case of the variable CRASH ends the process.
 TOOL = r"""exec python3 - "$@" <<'PYTHON'
 import json, os, sys
 given = sys.argv[1:]
