@@ -13,8 +13,12 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path.append(str(ROOT / "bench" / "peers"))
+from sample_judge import best_peer  # noqa: E402
+
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "shared_prefix", "mixed", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "invariance", "first_kernel", "first_kernel_flashinfer",
-         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "prefill_table", "attention_errors", "attention_speculative",
+         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "latent_batches", "prefill_table", "invariant_table", "attention_sample", "attention_errors", "attention_speculative",
          "import", "deep_gemm", "sources"]
 RESULTS_PAGE = "bench/results/README.md"
 RESULTS_INTRODUCTION = """# Results of the last benchmark run
@@ -90,6 +94,22 @@ def attention(document):
                             for peer in row.get("peers", []) if "seconds" in peer)
         lines.append(f"| {name} | {number(row['seconds'] * 1e6)} | {row['kv_terabytes_per_second']:.2f} |"
                      f" {row['share_of_read']:.2f} | {number(row['teraflops'])} | {peers} | {goals} |")
+    return lines
+
+
+# Returns the goals of a sample, a line per peer, and the problems that are most behind.
+def attention_sample(document):
+    sample = document["sample"]
+    lines = [f"Seed {sample['seed']}: {sample['compared']} of {sample['measured']} problems have a peer.", ""]
+    lines += [f"- {judged(goal)}" for goal in sample["goals"]]
+    lines += ["", "| peer | problems | fastest peer of | geometric mean of our time as a part of its |", "|---|---|---|---|"]
+    for name, peer in sample["peers"].items():
+        lines.append(f"| {name} | {peer['problems']} | {peer['best']} | {peer['mean_ratio']:.3f} |")
+    behind = sorted(((*best, row) for row in document["rows"] if (best := best_peer(row)) and best[0] > 1.03),
+                    key=lambda each: -each[0])
+    lines += ["", "| behind by more than 3 % | us | of the fastest peer |", "|---|---|---|"]
+    for ratio, name, row in behind[:20]:
+        lines.append(f"| {case_of(row)} | {number(row['seconds'] * 1e6)} | {ratio:.3f} ({name}) |")
     return lines
 
 
@@ -288,7 +308,7 @@ def mixed_figures():
     return lines
 
 
-TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "prefill_table": attention, "attention_errors": errors, "attention_speculative": speculative,
+TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "latent_batches": attention, "prefill_table": attention, "invariant_table": attention, "attention_sample": attention_sample, "attention_errors": errors, "attention_speculative": speculative,
           "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
            "selection": selection_figures, "deep_gemm": deep_gemm_figures, "shared_prefix": shared_prefix_figures, "mixed": mixed_figures, "sources": sources_figures, "corpus": corpus_figures}

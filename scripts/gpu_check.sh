@@ -13,9 +13,12 @@
 #   PART     tests (with the examples), random (2,500 random problems of decode attention and
 #            2,000 of prefill against float64), published (published kernels against float64, on
 #            a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a new table of
-#            measurements); default: all eight; or one of a group alone: compile, load, bundle,
-#            launch, threads, busy, soak, prepare, decode, step, table; launch_peers,
-#            python_first, attention_table, prefill_table, speculative, shared_prefix, mixed,
+#            measurements); default: all eight; or matrix (the tests of attention's lengths, groups,
+#            large caches, kernels against each other, and fewer random problems: two minutes), or
+#            attention (the goals of attention, of which each missed one is printed); or one of a
+#            group alone: compile, load, bundle, launch, threads, busy, soak, prepare, decode, step,
+#            table; launch_peers, python_first, attention_table, speculative, latent_batches,
+#            prefill_table, invariant_table, attention_sample, mixed, shared_prefix, invariance,
 #            first_kernel, deep_gemm, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
@@ -35,7 +38,8 @@ usage() {
 }
 
 verbs=(compile table load bundle launch threads busy soak prepare decode step)
-peers=(launch_peers python_first attention_table prefill_table speculative shared_prefix mixed first_kernel deep_gemm raw_path)
+attention=(latent_batches prefill_table invariant_table attention_sample mixed shared_prefix invariance)
+peers=(launch_peers python_first attention_table speculative "${attention[@]}" first_kernel deep_gemm raw_path)
 commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
@@ -49,11 +53,13 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | threads | busy | soak | prepare | decode | step | launch_peers | python_first | attention_table | prefill_table | speculative | shared_prefix | mixed | first_kernel | deep_gemm | raw_path)
-      parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
-    *) usage ;;
+    attention) parts+=("${attention[@]}") && shift ;;
+    *)
+      [[ " tests matrix random published sanitizer corpus tune ${verbs[*]} ${peers[*]} " == *" $1 "* ]] || usage
+      parts+=("$1") && shift
+      ;;
   esac
 done
 ((${#parts[@]})) || parts=(tests random published "${verbs[@]}" sanitizer "${peers[@]}" corpus tune)
@@ -111,10 +117,10 @@ begin_test() { # EXECUTABLE NAME COMMAND...
 }
 
 # Runs one process per test case, like ctest, so that a test that ends the process fails alone.
-run_tests() { # EXECUTABLE
+run_tests() { # EXECUTABLE [FILTERS]
   local program=$tree/$1 name
   local -a names
-  mapfile -t names < <("$program" --list-test-cases | grep -vE '^(\[doctest\]|=====)')
+  mapfile -t names < <("$program" --list-test-cases ${2:+"--test-case=$2"} | grep -vE '^(\[doctest\]|=====)')
   ((${#names[@]})) || die "$1 holds no test case"
   for name in "${names[@]}"; do
     # A comma in doctest's filter separates two filters unless it is escaped.
@@ -172,19 +178,57 @@ peer() { # SCRIPT MODULES ARGUMENTS...
   fi
 }
 
+# Measures the cases of a file, with goals.
+run_sweep() { # NAME SWEEP ARGUMENTS...
+  measure "$1" python3 "$root/bench/peers/attention_table.py" "${commit[@]}" --tool "$tree/cli/cubinet" \
+    --sweep "$root/bench/sweeps/$2.txt" --name "$1" --output "$results/$1.json" "${@:3}"
+}
+
 outcomes_of() { grep -ho "\"outcome\": \"$1\"" "$outcomes"/* | wc -l || true; }
 
-run_all_tests() {
-  local path ended
-  rm -rf "$outcomes"
-  mkdir -p "$outcomes"
-  tests=0
+begin_all_tests() {
+  local path
   while read -r path; do
     case $path in
       examples/*) run_example "$path" ;;
       *) run_tests "$path" ;;
     esac
   done <"$list"
+}
+
+# Prints the names of the tests of the matrix.
+matrix_tests() {
+  cat <<'TESTS'
+Groups of any number of heads*
+Groups of one head*
+Query tokens of every number*
+Sequences may have fewer query tokens*
+Sequences of prefill may have fewer query tokens*
+More sequences than a warp*
+Lengths that the plan does not know*
+Long sequences*
+*of more than two to the power of thirty one elements*
+A window hides older tokens*
+Keys that are no numbers*
+Small prompts of every kind*
+The portable kernel and warpgroups*
+Both families agree with each other*
+Prompts have the same bits whole*
+Every family computes random problems*
+Every family of prefill computes random problems*
+Attention over random shared prefixes*
+TESTS
+}
+
+begin_matrix() { run_tests tests/attention/test_attention_gpu "$(matrix_tests | paste -sd,)"; }
+
+# Runs the tests that a function begins, and writes their outcomes to NAME.json.
+run_outcomes() { # NAME FUNCTION
+  local ended
+  rm -rf "$outcomes"
+  mkdir -p "$outcomes"
+  tests=0
+  "$2"
   wait
   ended=$(find "$outcomes" -name '?????' | wc -l)
   ((ended == tests)) || die "$tests tests were begun and $ended have an outcome"
@@ -194,7 +238,7 @@ run_all_tests() {
       "$(json_string "$(head -n 1 "$results/device.txt")")" "${count[passed]}" "${count[failed]}" "${count[skipped]}"
     sed '$!s/$/,/' <(cat "$outcomes"/*)
     printf ']}\n'
-  } >"$results/tests.json"
+  } >"$results/$1.json"
   rm -rf "$outcomes"
   passed=$((passed + count[passed])) failed=$((failed + count[failed])) skipped=$((skipped + count[skipped]))
 }
@@ -289,8 +333,8 @@ run_sanitizer() {
     printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
     return 0
   fi
-  local tool name number
-  local stand_in=$tree/tests/attention/test_attention_stand_in_gpu
+  local tool name number prompts
+  local stand_in=$tree/tests/attention/test_attention_stand_in_gpu attention=$tree/tests/attention/test_attention_gpu
   local -a more problems names=()
   [[ ! -x $stand_in ]] || mapfile -t names < <("$stand_in" --list-test-cases | grep -vE '^(\[doctest\]|=====)')
   for tool in memcheck initcheck racecheck synccheck; do
@@ -304,6 +348,11 @@ run_sanitizer() {
     [[ $tool != racecheck ]] || problems+=(--without latent)
     measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
       "${commit[@]}" -o "$results/sanitizer_$tool.json" decode "${problems[@]}"
+    # racecheck does not see that a warpgroup waits for copies of TMA.
+    prompts='Small prompts of every kind*'
+    [[ $tool != racecheck ]] || prompts+='portable kernel'
+    [[ ! -x $attention ]] || measure "sanitizer_${tool}_prefill" compute-sanitizer --tool "$tool" "${more[@]}" \
+      --error-exitcode 9 "$attention" "--test-case=$prompts"
     [[ $tool == memcheck || $tool == initcheck ]] || continue
     number=0
     for name in "${names[@]}"; do
@@ -343,7 +392,8 @@ run_tune() {
 
 for part in "${parts[@]}"; do
   case $part in
-    tests) run_all_tests ;;
+    tests) run_outcomes tests begin_all_tests ;;
+    matrix) run_outcomes matrix begin_matrix ;;
     random) run_random ;;
     published) run_published ;;
     sanitizer) run_sanitizer ;;
@@ -356,17 +406,16 @@ for part in "${parts[@]}"; do
         --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/errors.txt" --errors --rounds 1 --name attention_errors \
         --output "$results/attention_errors.json"
       ;;
-    prefill_table)
-      ! have_modules torch || measure prefill_table python3 "$root/bench/peers/attention_table.py" "${commit[@]}" \
-        --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/prefill.txt" --name prefill_table \
-        --output "$results/prefill_table.json"
+    latent_batches) ! have_modules torch || run_sweep latent_batches latent_batches ;;
+    prefill_table) ! have_modules torch || run_sweep prefill_table prefill ;;
+    invariant_table) run_sweep invariant_table invariant --alone ;;
+    attention_sample)
+      ! have_modules torch || measure attention_sample python3 "$root/bench/peers/attention_table.py" "${commit[@]}" \
+        --tool "$tree/cli/cubinet" --sample 300 --seconds 800 --output "$results/attention_sample.json"
       ;;
-    speculative)
-      measure attention_speculative python3 "$root/bench/peers/attention_table.py" "${commit[@]}" --alone --rounds 7 \
-        --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/speculative.txt" --name attention_speculative \
-        --output "$results/attention_speculative.json"
-      ;;
+    speculative) run_sweep attention_speculative speculative --alone --rounds 7 ;;
     shared_prefix | mixed) peer "$part" "cubinet torch" --peers ;;
+    invariance) peer invariance "cubinet torch" ;;
     first_kernel) run_first_kernel ;;
     deep_gemm)
       ! have_modules deep_gemm tvm_ffi torch || measure deep_gemm python3 "$root/bench/peers/deep_gemm_peer.py" \

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 
+import decode_peers
 import prefill_peers
 
 
@@ -213,19 +214,30 @@ def prefill_calls(calls, problem, copies):
         with open(os.path.join(problem["inputs"], name), "rb") as content:
             return torch.frombuffer(bytearray(content.read()), dtype=types(torch)[kind]).reshape(shape).cuda()
 
-    kind = problem["dtype_q"]
-    types_match = problem["dtype_kv"] == kind and problem["dtype_o"] == ("bf16" if kind == "e4m3" else kind)
-    if problem["operation"] != "prefill" or not types_match:
-        raise Declined("prefill of one type is measured here, with bf16 output of e4m3")
+    # An output beside e4m3 has 16 bits.
+    kind = "bf16" if problem["dtype_q"] == "e4m3" else problem["dtype_q"]
+    if problem["operation"] != "prefill" or problem["dtype_kv"] != problem["dtype_q"] or problem["dtype_o"] != kind:
+        raise Declined("prefill of one type of Q, K and V is measured here")
     paged = Paged(torch, problem, copies) if problem["qkv_layout"] == "paged_kv" else None
     return calls(prefill_peers.Prefill(problem, copies, tensor, paged), Declined)
 
 
 def fa3_calls(problem, copies):
-    return prefill_calls(prefill_peers.fa3_prefill, problem, copies)
+    import torch
+
+    if problem["operation"] == "prefill":
+        return prefill_calls(prefill_peers.fa3_prefill, problem, copies)
+    return decode_peers.fa3_decode(problem, Paged(torch, problem, copies), copies, Declined)
 
 
-PEERS = {"flashinfer": flashinfer_calls, "flash_mla": flash_mla_calls, "cudnn": cudnn_calls, "fa3": fa3_calls}
+def xqa_calls(problem, copies):
+    import torch
+
+    return decode_peers.xqa_decode(problem, Paged(torch, problem, copies), copies, Declined)
+
+
+PEERS = {"flashinfer": flashinfer_calls, "flash_mla": flash_mla_calls, "cudnn": cudnn_calls, "fa3": fa3_calls,
+         "xqa": xqa_calls}
 
 
 class Graph:
@@ -291,6 +303,8 @@ def main():
     # Output of libraries must not be mixed with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    import torch  # noqa: F401: takes seconds, which the peers of a benchmark spend at the same time
+
     state = {}
     for line in sys.stdin:
         print(json.dumps(answer(state, PEERS[options.peer], json.loads(line))), file=answers, flush=True)

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Attention beside the peers that this Python has: `cubinet bench attention` over files of cases, whose goals it judges,
-written as the other results are."""
+or over a sample of serving problems, written as the other results are. Prints each missed goal."""
 import argparse
 import importlib.util
 import json
 import os
+import secrets
 import shlex
 import subprocess
 import sys
 import tempfile
+import time
 
 from rounds import write
+from sample_judge import print_sample, sample_summary
 
-PEERS = {"FlashInfer": ("flashinfer", "flashinfer"), "FlashMLA": ("flash_mla", "flash_mla"), "cuDNN": ("torch", "cudnn"),
-         "FA3": ("flash_attn_interface", "fa3")}
+PEERS = {"FlashInfer": ("flashinfer", "flashinfer"), "XQA": ("flashinfer", "xqa"), "FlashMLA": ("flash_mla", "flash_mla"),
+         "cuDNN": ("torch", "cudnn"), "FA3": ("flash_attn_interface", "fa3")}
+CHUNK = 30  # cases of a sample in one process: what a crash may cost
 
 
 def short(value):
@@ -28,36 +32,57 @@ def short(value):
     return value
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tool", required=True, help="the executable cubinet")
-    parser.add_argument("--bench", help=argparse.SUPPRESS)  # the other scripts' executable
-    parser.add_argument("--sweep", action="append", required=True, help="a file of cases; may be repeated")
-    parser.add_argument("--errors", action="store_true", help="what each computes of the same inputs is compared, too")
-    parser.add_argument("--alone", action="store_true", help="without peers")
-    parser.add_argument("--name", default="attention_table", help="of the result")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--commit", default="unknown")
-    parser.add_argument("--output")
-    options = parser.parse_args()
+def peers_of(options):
+    """Returns the options of the peers that are wanted and installed; names the others."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "attention_peer.py")
-    command = [options.tool, "--json", "bench", "attention", "--iterations", str(options.rounds)]
+    arguments = []
     for name, (module, peer) in PEERS.items():
-        if not options.alone and importlib.util.find_spec(module) is not None:
-            command += ["--peer", f"{name}={shlex.join([sys.executable, script, peer])}"]
-    rows, status = [], 0
-    for sweep in options.sweep:
-        with tempfile.TemporaryDirectory() as folder:
-            more = ["--peer-inputs", folder] if options.errors else []
-            ran = subprocess.run([*command, "--sweep", sweep, *more], stdout=subprocess.PIPE, text=True, check=False)
-        document = json.loads(ran.stdout)
-        if "results" not in document:
-            print(document, file=sys.stderr)
-            return 1
-        status = max(status, ran.returncode)
-        rows += [short(row) for row in document["results"]]
-        # As far as it has come: a file of cases may take minutes.
-        write(options.output, options.name, options.commit, rows)
+        if options.alone or (options.peers is not None and name.lower() not in options.peers.lower().split(",")):
+            continue
+        if importlib.util.find_spec(module) is None:
+            print(f"{name}: left out, python3 has no {module}", file=sys.stderr)
+            continue
+        arguments += ["--peer", f"{name}={shlex.join([sys.executable, script, peer])}"]
+    return arguments
+
+
+def run_tool(options, arguments):
+    """Returns the document that `cubinet bench attention` prints, and its status."""
+    ran = subprocess.run([options.tool, "--json", "bench", "attention", *arguments], stdout=subprocess.PIPE, text=True,
+                         check=False)
+    try:
+        return json.loads(ran.stdout), ran.returncode
+    except ValueError:
+        return {"error": {"message": f"the tool ended with status {ran.returncode} and without a result"}}, 1
+
+
+def measure(options, sweep, peers, folder):
+    more = ["--peer-inputs", folder] if options.errors else []
+    document, status = run_tool(options, ["--iterations", str(options.rounds), *peers, "--sweep", sweep, *more])
+    if "results" not in document:
+        print(document["error"]["message"], file=sys.stderr)
+    return [short(row) for row in document.get("results", [])], status
+
+
+def chunks_of_sample(options, folder):
+    """Yields files with the cases of the sample, until the time is up."""
+    document, _ = run_tool(options, ["--sample", str(options.sample), "--seed", str(options.seed), "--list"])
+    if "sample" not in document:
+        raise SystemExit(document["error"]["message"])
+    begin = last = time.monotonic()
+    for first in range(0, len(document["sample"]), CHUNK):
+        now = time.monotonic()
+        if first > 0 and now - begin + (now - last) > options.seconds:
+            print(f"the time is up after {first} of {len(document['sample'])} cases", file=sys.stderr)
+            return
+        last = now
+        path = os.path.join(folder, "sample.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in document["sample"][first:first + CHUNK])
+        yield path
+
+
+def print_goals(rows):
     goals = [goal for row in rows for goal in row.get("goals", [])]
     for row in rows:
         for goal in row.get("goals", []):
@@ -65,6 +90,42 @@ def main():
                 reached = "nothing" if goal["reached"] is None else f"{goal['reached']:.4g}"
                 print(f"missed: {row['case_tag']}: {goal['goal']}, reached {reached}", file=sys.stderr)
     print(f"{sum(goal['met'] for goal in goals)} of {len(goals)} goals are reached", file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tool", required=True, help="the executable cubinet")
+    parser.add_argument("--bench", help=argparse.SUPPRESS)  # the other scripts' executable
+    cases = parser.add_mutually_exclusive_group(required=True)
+    cases.add_argument("--sweep", action="append", help="a file of cases; may be repeated")
+    cases.add_argument("--sample", type=int, metavar="N", help="N problems as servers have them")
+    parser.add_argument("--seed", type=int, help="of the sample; default: another one each time")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="end the sample after about so many")
+    parser.add_argument("--errors", action="store_true", help="what each computes of the same inputs is compared, too")
+    parser.add_argument("--peers", help=f"only these of {','.join(PEERS)}")
+    parser.add_argument("--alone", action="store_true", help="without peers")
+    parser.add_argument("--name", help="of the result; default: attention_table or attention_sample")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--output")
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = secrets.randbelow(10**6)
+    name = options.name or ("attention_sample" if options.sample else "attention_table")
+    peers = peers_of(options)
+    rows, status = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for sweep in chunks_of_sample(options, folder) if options.sample else options.sweep:
+            measured, ended = measure(options, sweep, peers, folder)
+            rows += measured
+            status = max(status, ended)
+            # As far as it has come: a file of cases may take minutes.
+            summary = {"sample": sample_summary(options.sample, options.seed, rows)} if options.sample else {}
+            write(options.output, name, options.commit, rows, **summary)
+    if options.sample:
+        print_sample(summary["sample"], rows)
+    else:
+        print_goals(rows)
     return status
 
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from graph_timing import time_graph
-from rounds import compare, row, run_rounds, write
+from rounds import compare, print_goals, row, run_rounds, write
 
 CHUNK, DECODES, KV, HEADS_KV, DIM, PAGE = 2048, 64, 8192, 8, 128, 64
 # Query heads, and the tokens that the chunk's sequence has with it.
@@ -124,15 +124,18 @@ def flashinfer_pods(batch, heads_q, outputs):
     return steps
 
 
-def check(torch, outputs, what):
-    """Compares chunk and decode rows of every output with those of two launches, which tests compare with float64."""
+def check(outputs, steps, what):
+    """Compares chunk and decode rows of every output with those of two launches, which tests compare with float64.
+    Removes the steps of a peer that differs."""
     for name, o in outputs.items():
         for part, begin, end in (("decode", 0, DECODES), ("chunk", DECODES, DECODES + CHUNK)):
             reference = outputs[TWO][begin:end].float()
             difference = ((o[begin:end].float() - reference).norm() / reference.norm()).item()
             print(f"{what}: {name}: {part} differs from two launches by {difference:.2g}", file=sys.stderr)
             if not difference < 1e-2:
-                raise SystemExit(f"{what}: {name} has another result than two launches")
+                if name in (ONE, TWO):
+                    raise SystemExit(f"{what}: {name} has another result than two launches")
+                steps.pop(name, None)
 
 
 def measure(torch, cubinet, runtime, heads_q, chunk_kv, options):
@@ -142,7 +145,7 @@ def measure(torch, cubinet, runtime, heads_q, chunk_kv, options):
     if options.peers:
         steps |= flashinfer_pods(batch, heads_q, outputs)
     name = f"chunk of {CHUNK} over {chunk_kv}, {DECODES} decodes of {KV}, {heads_q}/{HEADS_KV} heads"
-    check(torch, outputs, name)
+    check(outputs, steps, name)
     values = run_rounds(steps, options.rounds)
     goals = {TWO: 1.0, "FlashInfer batch POD": 1.0, "FlashInfer POD": 1.0}
     return row(name, "us", values, compare(values, ONE, goals))
@@ -180,6 +183,7 @@ def main():
         for heads_q, chunk_kv in SHAPES:
             rows.append(measure(torch, cubinet, runtime, heads_q, chunk_kv, options))
             write(options.output, "mixed", options.commit, rows)  # of the shapes so far
+        print_goals(rows)
     return 0
 
 

@@ -88,11 +88,11 @@ def cudnn_prefill(prefill, declined):
     torch = prefill.torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
+    if prefill.problem["dtype_q"] == "e4m3":
+        raise declined("PyTorch asks cuDNN for 16 bits only")
     is_plain = not prefill.problem["sinks"] and "window" not in prefill.problem and "soft_cap" not in prefill.problem
     if not is_plain or prefill.is_ragged or prefill.paged is not None or (prefill.is_causal and not prefill.is_square()):
         raise declined("cuDNN is measured on equal whole prompts over contiguous KV here")
-    if prefill.problem["dtype_q"] == "e4m3":
-        raise declined("PyTorch has no attention of e4m3 by cuDNN")
     query = prefill.query().transpose(1, 2)
     caches = [[tensor.transpose(1, 2) for tensor in pair] for pair in prefill.caches()]
 

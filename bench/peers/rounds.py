@@ -59,6 +59,15 @@ def row(name, unit, values, ratios):
     }
 
 
+def print_goals(rows):
+    """Prints each missed goal, and how many are reached."""
+    judged = [(f"{row['name']}: {name}", ratio) for row in rows for name, ratio in row["ratios"].items() if "goal" in ratio]
+    for name, ratio in judged:
+        if not ratio["met"]:
+            print(f"missed: {name} is {ratio['median']:.4g}, goal {ratio['goal']}", file=sys.stderr)
+    print(f"{sum(ratio['met'] for _, ratio in judged)} of {len(judged)} goals are reached", file=sys.stderr)
+
+
 def machine():
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 from graph_timing import time_graph
-from rounds import compare, row, run_rounds, write
+from rounds import compare, print_goals, row, run_rounds, write
 
 SEQUENCES, PREFIX, OWN, HEADS_KV, DIM, PAGE = 64, 32768, 1024, 8, 128, 16
 
@@ -64,7 +64,9 @@ def measure(torch, cubinet, runtime, heads_q, rounds, peers):
         difference = ((o.float() - reference).norm() / reference.norm()).item()
         print(f"{heads_q} heads, {name}: differs from plain decode by {difference:.2g}", file=sys.stderr)
         if not difference < 1e-2:
-            raise SystemExit(f"{name} has another result than plain decode")
+            if name in ("shared prefix", "plain decode"):
+                raise SystemExit(f"{name} has another result than plain decode")
+            steps.pop(name)  # a peer must not end ours
     values = run_rounds(steps, rounds)
     return row(f"{SEQUENCES} sequences, {PREFIX} shared, {OWN} own, {heads_q}/{HEADS_KV} heads", "us", values,
                compare(values, "shared prefix", {"plain decode": 0.25, "FlashInfer cascade": None}))
@@ -88,6 +90,7 @@ def main():
         runtime = cubinet.Runtime(home=home)
         rows = [measure(torch, cubinet, runtime, heads_q, options.rounds, options.peers) for heads_q in (32, 64)]
         write(options.output, "shared_prefix", options.commit, rows)
+        print_goals(rows)
     return 0
 
 

@@ -147,12 +147,13 @@ Result<void> run(const Arithmetic& arithmetic, const char* home, const char* cud
 int main(int argc, char** argv) {
   std::span arguments(argv + 1, static_cast<std::size_t>(argc - 1));
   Arithmetic arithmetic;
-  if (!arguments.empty() && std::string_view(arguments[0]).starts_with("--")) {
-    const std::string_view option = arguments[0];
-    if (option != "--fast" && option != "--e4m3") {
-      std::fprintf(stderr, "usage: example_serving_loop [--fast | --e4m3] [HOME [CUDA]]\n");
-      return 2;
-    }
+  const std::string_view option = arguments.empty() ? "" : arguments[0];
+  const bool has_option = option == "--fast" || option == "--e4m3";
+  if (arguments.size() > (has_option ? 3 : 2) || (option.starts_with("--") && !has_option)) {
+    std::fprintf(stderr, "usage: example_serving_loop [--fast | --e4m3] [HOME [CUDA]]\n");
+    return 2;
+  }
+  if (has_option) {
     arithmetic.numerics = cubinet::AttentionNumerics::fast;
     if (option == "--e4m3") arithmetic.cache = cubinet::DataType::e4m3;
     arguments = arguments.subspan(1);

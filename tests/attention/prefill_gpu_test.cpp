@@ -387,46 +387,5 @@ TEST_CASE("Prefill reads and writes tensors with strides of their own") {
   }
 }
 
-// The pages of the pool are so far apart that most of them are beyond 2^31 elements.
-TEST_CASE("A cache of more than two to the power of thirty one elements is read") {
-  const auto gpu = Gpu::open();
-  if (!gpu) return;
-  AttentionProblem problem = prompts(128, 100);
-  problem.batch = 2;
-  problem.heads_kv = 1;
-  problem.kv_len = 500;
-  const AttentionInputs inputs =
-      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 11));
-  const std::int64_t page_elements = 64 * 128;
-  const std::int64_t stride = (std::int64_t{5} << 29) / inputs.pages / 1024 * 1024;
-  const auto bytes = static_cast<std::size_t>((inputs.pages - 1) * stride + page_elements) * 2;
-  const auto pool_of = [&](const ElementBits& elements) -> Result<DeviceBuffer> {
-    CUBINET_TRY_ASSIGN(DeviceBuffer pool, DeviceBuffer::allocate(gpu->device, bytes));
-    for (std::int64_t page = 0; page < inputs.pages; ++page) {
-      const auto* const first = reinterpret_cast<const std::byte*>(elements.data() + page * page_elements);
-      CUBINET_TRY(pool.copy_from(ByteView(first, static_cast<std::size_t>(page_elements) * 2),
-                                 static_cast<std::size_t>(page * stride) * 2));
-    }
-    return pool;
-  };
-  const auto k = pool_of(inputs.k);
-  const auto v = pool_of(inputs.v);
-  if (!k || !v) {
-    test::skip("the device has no 11 GB of free memory");
-    return;
-  }
-  for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
-    const BoundAttention attention = bind(*gpu, problem, 0, true, kernel);
-    const TensorBuffers buffers = upload(*gpu, attention, inputs);
-    AttentionTensors tensors = buffers.tensors();
-    tensors.k = DeviceTensor(k->address(), k->size(), {stride, 128, 128});
-    tensors.v = DeviceTensor(v->address(), v->size(), {stride, 128, 128});
-    const Stream stream = ok(Stream::create(gpu->device));
-    ok(attention.run(tensors, stream.handle()));
-    ok(stream.synchronize());
-    compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
-  }
-}
-
 }  // namespace
 }  // namespace cubinet

@@ -36,6 +36,8 @@ BoundAttention bind_swapped(const Gpu& gpu, const AttentionProblem& problem, std
   KernelSpec spec =
       std::get<KernelSpec>(ok(plan_attention(problem, facts, {}, backends, options)).steps.front().kernel);
   spec.name = "attention_decode_swapped";
+  // attention_decode, which plans prefer for small pages, has the parameter alone.
+  spec.parameters.erase("numerics");
   spec.set("tile_size_q", tile).set("tile_size_kv", 64).set("stages", 2);
   options.kernel = spec;
   return ok(BoundAttention::bind(*gpu.runtime, ok(plan_attention(problem, facts, {}, backends, options)), 0));

@@ -119,6 +119,7 @@ TEST_CASE("lengths on the device leave out the new tokens of each sequence if th
         ok(TensorBuffers::create(setting.device, problem, inputs, WorkspaceSizes{}));
     std::vector<std::int32_t> lengths(2);
     // The stub driver's addresses are those of the host.
+    if (setting.stub.missing()) return;
     std::memcpy(lengths.data(), reinterpret_cast<const void*>(buffers.tensors().kv_lengths.address), 8);
     CHECK(lengths == (excludes ? std::vector{98, 4} : std::vector{100, 7}));
   }

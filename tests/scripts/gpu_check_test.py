@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/gpu_check.sh names NVRTC to all that it runs, runs the examples, and counts each part by itself."""
+import fnmatch
 import json
+import re
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from script_tree import ScriptTest, make_program, make_toolkit  # noqa: E402
+from script_tree import ROOT, ScriptTest, make_program, make_toolkit  # noqa: E402
 
 # Two cases: one passes, one is skipped. What it was called with goes into a file.
 TESTS = """
@@ -142,6 +144,42 @@ while [[ $1 != */cubinet_bench && $1 != */test_attention_stand_in_gpu ]]; do shi
         done = self.check("sanitizer")
         self.assertEqual(done.stdout, "2 passed, 4 failed, 2 skipped\n")  # the bench always fails here
         self.assertEqual(sum("--test-case=one\\, and a comma" in call for call in self.calls), 2)
+
+    def test_the_sanitizer_runs_small_prompts_and_racecheck_those_of_the_portable_kernel_alone(self):
+        make_program(self.root / "build/portable/tests/attention/test_attention_gpu",
+                     'printf "%s\\n" "$1" >>"$TMPDIR/prompts"\n')
+        make_program(self.bin / "compute-sanitizer", """
+while [[ $1 != */cubinet_bench && $1 != */test_attention_gpu ]]; do shift; done
+"$@"
+""")
+        self.assertEqual(self.check("sanitizer").stdout, "4 passed, 4 failed\n")  # the bench always fails here
+        small = "--test-case=Small prompts of every kind*"
+        self.assertEqual((self.folder / "prompts").read_text().splitlines(),
+                         [small, small, small + "portable kernel", small])
+
+    def test_the_matrix_is_tests_by_name_with_a_result_of_its_own(self):
+        make_program(self.root / "build/portable/tests/attention/test_attention_gpu",
+                     'printf "%s\\n" "$*" >>"$TMPDIR/filters"\n' + TESTS)
+        self.assertEqual(self.check("matrix").stdout, "1 passed, 0 failed, 1 skipped\n")
+        outcomes = json.loads((self.results / "matrix.json").read_text())
+        self.assertEqual([test["outcome"] for test in outcomes["tests"]], ["passed", "skipped"])
+        filters = (self.folder / "filters").read_text().splitlines()[0].partition("--test-case=")[2].split(",")
+        # Each names a test that exists.
+        names = re.findall(r'TEST_CASE\(\s*"([^"]*)"', "".join(
+            path.read_text() for path in sorted((ROOT / "tests/attention").glob("*_gpu_test.cpp"))))
+        self.assertGreater(len(filters), 12)
+        for each in filters:
+            self.assertTrue(fnmatch.filter(names, each), each)
+
+    def test_the_goals_of_attention_are_a_group_of_parts(self):
+        self.device_of("9.0")
+        make_program(self.bin / "python3", 'printf "%s\\n" "$*" >>"$TMPDIR/calls"\necho "missed: a goal" >&2\n')
+        done = self.check("attention")
+        self.assertEqual(done.stdout, "7 passed, 0 failed\n")
+        self.assertEqual(done.stderr.count("missed: a goal\n"), 7)
+        for script in ("--sweep", "latent_batches.txt", "prefill.txt", "invariant.txt", "--sample 300", "mixed.py",
+                       "shared_prefix.py", "invariance.py"):
+            self.assertTrue(any(script in call for call in self.calls), script)
 
     def test_all_of_the_random_problems_are_one_outcome(self):
         self.assertEqual(self.check("random").stdout, "0 passed, 1 failed\n")  # it was not built

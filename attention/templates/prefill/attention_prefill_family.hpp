@@ -10,9 +10,8 @@ inline std::string gap(const AttentionProblem&, ComputeCapability) {
   return "";
 }
 
-// With invariant numerics, attention_prefill_wgmma has not been measured yet.
-inline bool preferred(const AttentionProblem& problem, ComputeCapability) {
-  return problem.is_invariant();
+inline bool preferred(const AttentionProblem&, ComputeCapability) {
+  return false;
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {

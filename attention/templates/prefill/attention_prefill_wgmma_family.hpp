@@ -33,7 +33,7 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
 }
 
 inline bool preferred(const AttentionProblem& problem, ComputeCapability device) {
-  return !problem.is_invariant() && gap(problem, device).empty();
+  return gap(problem, device).empty();
 }
 
 // Returns the heads that share a tile: those of a group, or one. A tile of one head has q_len rows
