@@ -71,4 +71,10 @@ AttentionInputs timing_inputs(const AttentionProblem& problem) {
   return inputs;
 }
 
+AttentionInputs inputs_with_v_of_ones(const AttentionProblem& problem) {
+  AttentionInputs inputs = timing_inputs(problem);
+  std::fill(inputs.v.begin(), inputs.v.end(), from_float(1, problem.data_type_v));
+  return inputs;
+}
+
 }  // namespace cubinet

@@ -11,4 +11,8 @@ namespace cubinet {
 // check_problem(problem) holds, and no append.
 AttentionInputs timing_inputs(const AttentionProblem& problem);
 
+// Returns the same with V of ones. An element of the output is then the sum of a row's weights,
+// divided by it, and shows what the sum has lost. REQUIRES: the same.
+AttentionInputs inputs_with_v_of_ones(const AttentionProblem& problem);
+
 }  // namespace cubinet

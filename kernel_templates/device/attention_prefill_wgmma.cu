@@ -15,7 +15,7 @@
      "summary": "KV tokens of one step"},
     {"name": "stages", "type": "int", "values": [2], "default": 2,
      "summary": "stages of K and of V in shared memory"},
-    {"name": "fold_steps", "type": "int", "values": [0, 1, 2, 4, 8, 16], "default_expression": "dtype == 'e4m3' ? 4 : 0",
+    {"name": "fold_steps", "type": "int", "values": [0, 2, 4, 8, 16], "default_expression": "dtype == 'e4m3' ? 4 : 0",
      "summary": "steps after which the output of e4m3 products is added to an fp32 copy; 0: never"},
     {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
      "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
@@ -47,6 +47,7 @@
      "programmatic_launch": true}
   ],
   "row": {
+    "step_kv": "fold_steps == 0 ? tile_size_kv : fold_steps * tile_size_kv",
     "invariant": "numerics == 'invariant'"
   }
 }

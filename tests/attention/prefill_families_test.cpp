@@ -148,9 +148,41 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
   CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
   type = DataType::e4m3;
-  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{128, 192, 2});
-  CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{128, 128, 2});
-  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{128, 192, 2, 4});
+  CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{128, 128, 2, 4});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4});
+}
+
+TEST_CASE("tiles of e4m3 that fold less often have specifications and rows of their own") {
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  for (const std::uint32_t head_dim : {64U, 128U}) {
+    for (const QkvLayout layout : {QkvLayout::paged_kv, QkvLayout::contiguous_kv}) {
+      AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+      CHECK(kAttentionPrefillWgmma.tiles_of_other_error(problem).empty());
+      problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+      problem.head_dim_qk = problem.head_dim_v = head_dim;
+      problem.layout = layout;
+      std::vector<PrefillTile> tiles = kAttentionPrefillWgmma.tiles(problem);
+      const std::vector<PrefillTile> others = kAttentionPrefillWgmma.tiles_of_other_error(problem);
+      CHECK(others.size() == (layout == QkvLayout::paged_kv ? 1 : 2));
+      tiles.insert(tiles.end(), others.begin(), others.end());
+      std::set<std::pair<std::uint32_t, std::uint32_t>> steps;
+      for (const PrefillTile& tile : tiles) {
+        const KernelSpec spec = prefill_specification(kAttentionPrefillWgmma, problem, tile);
+        const auto resolved = kernel_template->resolve(spec);
+        REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
+        const PrefillBlock block = kAttentionPrefillWgmma.block(problem, tile);
+        const auto entries = kernel_template->entry_points(*resolved);
+        REQUIRE(entries);
+        CHECK(entries->front().dynamic_shared_bytes == block.shared_bytes);
+        CHECK(block.shared_bytes <= prefill::kHopper.shared_limit());
+        const auto row = kernel_template->row(*resolved);
+        REQUIRE(row);
+        CHECK((*row)->traits.step_kv == tile.kv * std::max(tile.fold_steps, 1U));
+        CHECK(steps.insert({(*row)->traits.step_kv, tile.kv}).second);
+      }
+    }
+  }
 }
 
 TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits the registers twice") {

@@ -60,16 +60,22 @@ TEST_CASE("KV of e4m3 is served beside Q of bf16, fp16 and e4m3, and Q of e4m3 h
 
 TEST_CASE("Outputs are folded by the family that multiplies e4m3, and by no other") {
   AttentionProblem problem = prefill::prompts(2, 1000, 500);
-  const auto fold_steps_of = [&](const PrefillFamily& family) {
-    return prefill_specification(family, problem).parameters.count("fold_steps") == 0
-               ? ParameterValue(-1)
-               : prefill_specification(family, problem).parameters.at("fold_steps");
+  const auto spec_of = [&](const PrefillFamily& family) {
+    return prefill_specification(family, problem, family.tiles(problem).front());
   };
-  CHECK(fold_steps_of(kAttentionPrefill) == ParameterValue(-1));
-  CHECK(fold_steps_of(kAttentionPrefillWgmma) == ParameterValue(0));
+  CHECK(spec_of(kAttentionPrefillWgmma).parameters.at("fold_steps") == ParameterValue(0));
   problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
-  CHECK(fold_steps_of(kAttentionPrefill) == ParameterValue(-1));
-  CHECK(fold_steps_of(kAttentionPrefillWgmma) == ParameterValue(4));
+  CHECK(spec_of(kAttentionPrefill).parameters.count("fold_steps") == 0);
+  KernelSpec spec = spec_of(kAttentionPrefillWgmma);
+  CHECK(spec.parameters.at("fold_steps") == ParameterValue(4));
+  auto tile = prefill_tile_of(spec);
+  REQUIRE(tile);
+  CHECK(tile == kAttentionPrefillWgmma.tiles(problem).front());
+  CHECK(folds_as_planned(kAttentionPrefillWgmma, problem, *tile));
+  for (const PrefillTile& other : kAttentionPrefillWgmma.tiles_of_other_error(problem))
+    CHECK_FALSE(folds_as_planned(kAttentionPrefillWgmma, problem, other));
+  spec.set("fold_steps", -1);
+  CHECK_FALSE(prefill_tile_of(spec));
 }
 
 TEST_CASE("An output of e4m3 needs a device with the conversion, and warpgroups write it for Q of e4m3") {

@@ -149,6 +149,7 @@ TEST_CASE("Sums of e4m3 products over 131072 tokens are folded") {
     const AttentionOutputs reference = ok(attention_reference(problem, inputs));
     for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
       if (kernel.name != "attention_prefill_wgmma") continue;
+      if (kernel.parameters.at("fold_steps") != ParameterValue(4)) continue;  // used only by name
       CAPTURE(kernel.to_string());
       const Outputs outputs = decode(*gpu, bind(*gpu, problem, 1, true, kernel), inputs);
       compare(problem, reference, outputs.o, outputs.lse, {.lse = 4e-3});

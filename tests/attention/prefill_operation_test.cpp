@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "templates/prefill/prefill_operation.hpp"
 
+#include "backend_fixture.hpp"
 #include "prefill_fixture.hpp"
+#include "templates/prefill/attention_prefill_wgmma_family.hpp"
 
 #include <cubinet/attention/backend.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace cubinet {
 namespace {
@@ -76,6 +79,41 @@ TEST_CASE("a named tile of prefill is planned with, and one of another template 
   CHECK(std::get<KernelSpec>(plan->steps.front().kernel) == *options.kernel);
   options.kernel->name = "attention_decode";
   CHECK(plan_with_templates(problem, options).error().code == ErrorCode::unsupported);
+}
+
+TEST_CASE(
+    "kernels of e4m3 that fold less often are candidates of the tuner, and plans use them only by name") {
+  AttentionProblem problem = prefill::prompts(2, 8192, 8192);
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  const auto backends = AttentionBackends::builtin();
+  REQUIRE(backends);
+  PlanRequest request = prefill::request(problem);
+  std::optional<KernelSpec> rare;
+  const auto alternatives = backends->find(kTemplatesBackend)->alternatives(request);
+  REQUIRE(alternatives);
+  for (const PlanOptions& other : *alternatives) {
+    if (other.kernel->name == kAttentionPrefillWgmma.name && prefill_tile_of(*other.kernel)->fold_steps == 8)
+      rare = other.kernel;
+  }
+  REQUIRE(rare);
+  // A build exists of this kernel alone.
+  auto row = **kernel_template->row(*rare);
+  row.target = *SmTarget::parse("sm_90a");
+  row.digest = sha256(as_bytes(std::string("rare")));
+  const AvailableKernels existing = test::available({row}, prefill::kHopper.capability);
+  PlanOptions options;
+  options.may_compile = false;
+  const auto kernel_of = [&]() -> std::optional<KernelSpec> {
+    const auto plan = plan_attention(problem, prefill::kHopper, existing, *backends, options);
+    if (!plan) return std::nullopt;
+    return std::get<KernelSpec>(plan->steps.front().kernel);
+  };
+  CHECK_FALSE(kernel_of());
+  options.kernel = rare;
+  CHECK(kernel_of() == rare);
+  options = {};
+  CHECK(prefill_tile_of(*kernel_of())->fold_steps == 4);
 }
 
 TEST_CASE("the tuner gets every tile of every family of prefill that fits the device") {

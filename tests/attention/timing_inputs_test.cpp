@@ -38,6 +38,21 @@ TEST_CASE("what is timed has the caches of its problem, of a few elements over a
     CHECK(std::memcmp(bytes + from, first, 1000) == 0);
 }
 
+TEST_CASE("V is one everywhere to compare sums, and all else is as it is timed") {
+  AttentionProblem problem = generation(2, 1, 100, 4, 2, 64, 64);
+  problem.prefill = true;
+  problem.q_len = 100;
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const AttentionInputs timed = timing_inputs(problem);
+  const AttentionInputs ones = inputs_with_v_of_ones(problem);
+  CHECK(ones.q == timed.q);
+  CHECK(ones.k == timed.k);
+  CHECK(ones.page_table == timed.page_table);
+  CHECK(ones.v.size() == timed.v.size());
+  CHECK(std::all_of(ones.v.begin(), ones.v.end(),
+                    [](std::uint16_t bits) { return to_float(bits, DataType::e4m3) == 1.0f; }));
+}
+
 TEST_CASE("tensors lie in the memory that is given, one behind the other, and not beyond it") {
   const BoundSetting setting;
   WorkspaceSizes workspace;

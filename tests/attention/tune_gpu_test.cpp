@@ -55,5 +55,27 @@ TEST_CASE("what is measured is no slower than what the model plans, and right") 
   CHECK(error.worst_row < 1e-2);
 }
 
+TEST_CASE(
+    "Prompts of e4m3 are measured, and the chosen kernel loses no more of its sums than the planned one") {
+  const auto runtime = ok(Runtime::create({}));
+  const auto opened = runtime->device(0);
+  if (!opened) return test::skip(opened.error().to_line());
+  AttentionProblem problem;
+  problem.prefill = true;
+  problem.q_len = 64;
+  problem.kv_len = 65'536;
+  problem.heads_q = 4;
+  problem.layout = QkvLayout::contiguous_kv;
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const TuningTable::Row row = ok(tune_attention(*runtime, problem, 0, {.budget_seconds = 8}));
+  CHECK(row.candidates >= 1);
+  CHECK(row.microseconds <= row.modelled_microseconds);
+  MESSAGE(row.microseconds, " us, ", row.modelled_microseconds, " as modelled, ", row.candidates,
+          " candidates: ", row.kernel.to_string(), ", splits ", row.splits);
+  // Without folds, sums of 65536 tokens lose more than a third.
+  if (row.kernel.name == "attention_prefill_wgmma")
+    CHECK(row.kernel.parameters.at("fold_steps") != ParameterValue(0));
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -97,6 +97,22 @@ TEST_CASE("a candidate whose output is not that of the choice of the model is ou
   CHECK(row.splits == 0);
 }
 
+TEST_CASE("prompts of e4m3 are compared over V of ones, too, in the same scratch memory") {
+  TuneSetting setting;
+  if (setting.stub.missing()) return;
+  AttentionProblem& problem = setting.problem;
+  problem.prefill = true;
+  problem.q_len = problem.kv_len;
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const DeviceBuffer scratch = ok(DeviceBuffer::allocate(setting.device, 64 << 20));
+  const auto allocations = setting.stub.calls("cuMemAlloc");
+  const TuneAttentionOptions options{.scratch = scratch, .budget_seconds = 4};
+  const TuningTable::Row row = ok(tune_attention(*setting.runtime, problem, 0, options));
+  CHECK(setting.stub.calls("cuMemAlloc") == allocations);
+  CHECK(row.kernel.name == "attention_prefill_wgmma");
+  CHECK(row.candidates == 1);
+}
+
 TEST_CASE("a measurement ends when it is cancelled, before and after it has loaded its kernels") {
   const TuneSetting setting;
   if (setting.stub.missing()) return;

@@ -67,7 +67,7 @@ TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, with
                                {64, 128, 192, 4, true, false},
                                {64, 192, 160, 0, true, false},
                                {128, 128, 128, 4, false, false},
-                               {128, 128, 128, 1, true, false},
+                               {128, 128, 128, 8, true, false},
                                {128, 128, 96, 4, false, true},
                                {128, 128, 224, 0, true, false}}) {
     for (const bool paged : {true, false}) {

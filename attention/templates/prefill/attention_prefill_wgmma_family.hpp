@@ -67,10 +67,27 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   return block;
 }
 
-// Returns the steps between two folds of the output. The tensor cores keep 14 bits of a sum of e4m3
-// products.
-inline std::uint32_t fold_steps(const AttentionProblem& problem) {
-  return problem.data_type_q == DataType::e4m3 ? 4 : 0;
+// Returns the tiles of e4m3. The tensor cores keep 14 bits of a sum of its products, so the output
+// is folded every four steps. A thread has registers for both copies of it, but not for soft caps
+// and steps of 128 tokens besides.
+inline std::vector<PrefillTile> narrow_tiles(const AttentionProblem& problem) {
+  constexpr std::uint32_t kFoldSteps = 4;
+  if (problem.head_dim_qk == 128) return {{128, problem.soft_cap ? 96U : 128U, 2, kFoldSteps}};
+  const bool plain = !problem.soft_cap && !problem.is_sliding();
+  if (plain && problem.layout != QkvLayout::paged_kv)
+    return {{128, 192, 2, kFoldSteps}, {128, 128, 2, kFoldSteps}};
+  return {{128, 128, 2, kFoldSteps}};
+}
+
+// Returns the tiles of e4m3 that fold less often, or never. Without the second copy of the output,
+// steps are longer.
+inline std::vector<PrefillTile> tiles_of_other_error(const AttentionProblem& problem) {
+  if (problem.data_type_q != DataType::e4m3) return {};
+  PrefillTile rarely = narrow_tiles(problem).front();
+  rarely.fold_steps = 8;
+  const bool plain = !problem.soft_cap && !problem.is_sliding();
+  if (!plain || problem.layout == QkvLayout::paged_kv) return {rarely};
+  return {rarely, problem.head_dim_qk == 64 ? PrefillTile{192, 160, 2} : PrefillTile{128, 224, 2}};
 }
 
 // Returns the tiles with invariant numerics, all of which give the same bits. A step consists of
@@ -85,13 +102,8 @@ inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem)
 // 16 tokens.
 inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
   if (problem.is_invariant()) return invariant_tiles(problem);
+  if (problem.data_type_q == DataType::e4m3) return narrow_tiles(problem);
   const bool plain = !problem.soft_cap && !problem.is_sliding();
-  if (problem.data_type_q == DataType::e4m3) {
-    // An output that is folded has two copies.
-    if (problem.head_dim_qk == 128) return {{128, problem.soft_cap ? 96U : 128U, 2}};
-    if (plain && problem.layout != QkvLayout::paged_kv) return {{128, 192, 2}, {128, 128, 2}};
-    return {{128, 128, 2}};
-  }
   if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}, {128, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
   if (problem.head_dim_qk == 128 && plain && problem.layout != QkvLayout::paged_kv)
@@ -111,7 +123,8 @@ inline const PrefillFamily kAttentionPrefillWgmma = {
     .has_maps = true,
     .has_numerics = true,
     .has_splits = true,
-    .fold_steps = attention_prefill_wgmma::fold_steps,
+    .tiles_of_other_error = attention_prefill_wgmma::tiles_of_other_error,
+    .has_folds = true,
     .reader = KvReader::warpgroups,
 };
 

@@ -6,6 +6,8 @@
 #include "templates/decode/decode_family.hpp"
 #include "templates/invariant_numerics.hpp"
 
+#include <algorithm>
+
 namespace cubinet {
 
 std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device) {
@@ -68,7 +70,6 @@ KernelSpec prefill_specification(const PrefillFamily& family, const AttentionPro
       .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
       .set("separate_page_tables", ParameterValue(paged && problem.separate_page_tables));
   if (family.has_numerics) spec.set("numerics", ParameterValue(std::string(to_string(problem.numerics))));
-  if (family.fold_steps != nullptr) spec.set("fold_steps", family.fold_steps(problem));
   if (family.converts_kv) spec.set("dtype_kv", type(problem.data_type_k));
   return spec;
 }
@@ -77,6 +78,7 @@ KernelSpec prefill_specification(const PrefillFamily& family, const AttentionPro
                                  const PrefillTile& tile) {
   KernelSpec spec = prefill_specification(family, problem);
   spec.set("tile_size_q", tile.q).set("tile_size_kv", tile.kv).set("stages", tile.stages);
+  if (family.has_folds) spec.set("fold_steps", tile.fold_steps);
   return spec;
 }
 
@@ -90,7 +92,18 @@ std::optional<PrefillTile> prefill_tile_of(const KernelSpec& kernel) {
     if (value == nullptr || *value < 1 || *value > INT32_MAX) return std::nullopt;
     *size = static_cast<std::uint32_t>(*value);
   }
+  if (const auto folds = kernel.parameters.find("fold_steps"); folds != kernel.parameters.end()) {
+    const auto* value = std::get_if<std::int64_t>(&folds->second);
+    if (value == nullptr || *value < 0 || *value > INT32_MAX) return std::nullopt;
+    tile.fold_steps = static_cast<std::uint32_t>(*value);
+  }
   return tile;
+}
+
+bool folds_as_planned(const PrefillFamily& family, const AttentionProblem& problem, const PrefillTile& tile) {
+  const std::vector<PrefillTile> tiles = family.tiles(problem);
+  return std::any_of(tiles.begin(), tiles.end(),
+                     [&](const PrefillTile& planned) { return planned.fold_steps == tile.fold_steps; });
 }
 
 std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& tile,

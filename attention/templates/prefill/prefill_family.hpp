@@ -11,11 +11,12 @@
 
 namespace cubinet {
 
-// The tile of a kernel that computes prefill attention.
+// The tile of a kernel that computes prefill attention, and how the kernel sums over its steps.
 struct PrefillTile {
   std::uint32_t q = 64;   // rows
   std::uint32_t kv = 64;  // tokens of a step
   std::uint32_t stages = 2;
+  std::uint32_t fold_steps = 0;  // steps between two folds of the output into fp32; 0: never
 
   friend bool operator==(const PrefillTile&, const PrefillTile&) = default;
 };
@@ -59,8 +60,11 @@ struct PrefillFamily {
   // If true, tiles may be divided into splits of KV, whose results attention_prefill_combine
   // combines (prefill_splits_kv()).
   bool has_splits = false;
-  // Returns the value of the template's parameter `fold_steps`. nullptr: the template has none.
-  std::uint32_t (*fold_steps)(const AttentionProblem& problem) = nullptr;
+  // Returns tiles that may be faster but have another error. Plans use them only by name, as the
+  // tuner does if it has measured both. nullptr: there are none.
+  std::vector<PrefillTile> (*tiles_of_other_error)(const AttentionProblem& problem) = nullptr;
+  // If true, the template has the parameter `fold_steps`.
+  bool has_folds = false;
   KvReader reader = KvReader::warps;  // of the cost model
   // If true, the template has the parameter dtype_kv and converts KV of e4m3.
   bool converts_kv = false;
@@ -88,6 +92,10 @@ KernelSpec prefill_specification(const PrefillFamily& family, const AttentionPro
 // Returns the tile of a kernel, or nullopt if the kernel does not have the template's tile
 // parameters.
 std::optional<PrefillTile> prefill_tile_of(const KernelSpec& kernel);
+
+// Returns whether plans may use the tile if no request names its kernel: it has as many steps
+// between two folds as one of the family's tiles.
+bool folds_as_planned(const PrefillFamily& family, const AttentionProblem& problem, const PrefillTile& tile);
 
 // Returns the tiles of all sequences, if each has q_len query tokens.
 std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& tile,

@@ -49,22 +49,26 @@ class PrefillTemplateFamily final : public TemplateFamily {
 
   std::optional<KernelSpec> kernel_like(const AttentionProblem& problem,
                                         const KernelRow& other) const override {
-    const PrefillTile tile{other.selector.tile_size_q, other.selector.tile_size_kv, other.traits.stages};
+    PrefillTile tile{other.selector.tile_size_q, other.selector.tile_size_kv, other.traits.stages};
     if (tile.q == 0 || tile.kv == 0 || tile.stages == 0) return std::nullopt;
+    // The row of a kernel with folds has the tokens between two folds as its step.
+    if (other.traits.step_kv > tile.kv) tile.fold_steps = other.traits.step_kv / tile.kv;
     return prefill_specification(family_, problem, tile);
   }
 
   bool is_compared(const AttentionProblem&) const override { return false; }
 
   Result<FamilyPlan> plan(const PlanRequest& request, const FamilyKernels& kernels) const override {
+    const AttentionProblem& problem = request.problem;
     std::optional<std::vector<PrefillTile>> tiles;
     if (kernels.of_family) {
       tiles.emplace();
       for (const KernelSpec& kernel : *kernels.of_family) {
-        if (const auto tile = prefill_tile_of(kernel)) tiles->push_back(*tile);
+        const auto tile = prefill_tile_of(kernel);
+        if (tile && (request.options.kernel || folds_as_planned(family_, problem, *tile)))
+          tiles->push_back(*tile);
       }
     }
-    const AttentionProblem& problem = request.problem;
     CUBINET_TRY_ASSIGN(const PrefillPlan prefill, plan_prefill(request, family_, tiles, kernels.may_use));
     FamilyPlan plan;
     plan.steps.push_back({prefill.spec,
@@ -94,7 +98,12 @@ class PrefillTemplateFamily final : public TemplateFamily {
   std::vector<FamilyAlternative> alternatives(const PlanRequest& request,
                                               const KernelTemplate& kernel_template) const override {
     std::vector<FamilyAlternative> alternatives;
-    for (const PrefillTile& tile : family_.tiles(request.problem)) {
+    std::vector<PrefillTile> tiles = family_.tiles(request.problem);
+    if (family_.tiles_of_other_error != nullptr) {
+      const std::vector<PrefillTile> others = family_.tiles_of_other_error(request.problem);
+      tiles.insert(tiles.end(), others.begin(), others.end());
+    }
+    for (const PrefillTile& tile : tiles) {
       const auto kernel = kernel_template.resolve(prefill_specification(family_, request.problem, tile));
       if (!kernel) continue;
       const auto chosen = plan_prefill(request, family_, std::vector{tile});
