@@ -152,8 +152,9 @@ def kept_bits(implementation, cache, q):
     return {name: kept / all_rows for name, (kept, all_rows) in seen.items()}
 
 
-def timer(torch, run):
-    """Returns a function that times one run in a CUDA graph, in microseconds."""
+def timer(torch, implementation, call):
+    """Returns a function that times one run of the call in a CUDA graph, in microseconds."""
+    run = implementation.prepare(call)
     for _ in range(3):
         run()
     torch.cuda.synchronize()
@@ -170,6 +171,7 @@ def timer(torch, run):
         end.synchronize()
         return begin.elapsed_time(end) * 1e3 / 10
 
+    measure.tensors = run, call  # the graph does not own what it reads
     return measure
 
 
@@ -202,7 +204,7 @@ def main():
                 kept = kept_bits(implementation, cache, prompt)
                 calls = (Call(cache, prompt, [(0, LENGTH, LENGTH)], False),
                          Call(batch, step, [(sequence, 1, KV_LEN) for sequence in range(BATCH)], True))
-                prefill[name], decode[name] = (timer(torch, implementation.prepare(call)) for call in calls)
+                prefill[name], decode[name] = (timer(torch, implementation, call) for call in calls)
             except Exception as error:  # noqa: BLE001: any failure of a peer must leave the others
                 print(f"{name}: left out: {error}", file=sys.stderr)
                 continue
