@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In place of the device library's header: the functions that a schedule calls. The lanes of a warp
-// (warp.hpp) exchange numbers.
+// In place of the device library's header: the functions that the tested headers call. The lanes of
+// a warp (warp.hpp) exchange numbers.
 #include "warp.hpp"
 
 #include <algorithm>
@@ -46,6 +46,15 @@ inline int __popc(unsigned bits) {
 inline int __ffs(int bits) {
   return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1;
 }
+// Returns the bytes of both words that the digits of `selector` name, from the lowest.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(high) << 32 | low;
+  unsigned chosen = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    chosen |= static_cast<unsigned>(bytes >> (selector >> (4 * i) & 7) * 8 & 0xff) << (8 * i);
+  return chosen;
+}
+inline void __syncwarp() {}
 using std::fmaxf;
 
 constexpr int divide_up(int a, int b) {

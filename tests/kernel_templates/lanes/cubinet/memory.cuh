@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In place of the device library's header: addresses are those of the test's memory.
+// In place of the device library's header: addresses of global memory are those of the test's
+// memory. Shared memory is an array.
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace cubinet {
 
@@ -20,5 +24,30 @@ inline int add_global(GlobalAddress address, int number) {
   return sum - number;
 }
 // NOLINTEND(performance-no-int-to-ptr)
+
+using SharedAddress = unsigned;
+inline std::array<std::byte, 232448> shared_memory;
+
+template <class T>
+T load_shared(SharedAddress address) {
+  T value;
+  std::memcpy(&value, &shared_memory.at(address), sizeof(T));
+  return value;
+}
+template <class T>
+void store_shared(SharedAddress address, const T& value) {
+  std::memcpy(&shared_memory.at(address), &value, sizeof(T));
+}
+template <class T>
+void load_shared_object(SharedAddress address, T& object) {
+  object = load_shared<T>(address);
+}
+template <class T>
+void store_shared_object(SharedAddress address, const T& object) {
+  store_shared(address, object);
+}
+inline void store_shared_16(SharedAddress address, const unsigned (&words)[4]) {
+  store_shared(address, words);
+}
 
 }  // namespace cubinet

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// In place of the header that the compiler generates: a kernel of attention_prefill_wgmma of e4m3.
+// Its last block of transposed tokens is not full.
+#include <cubinet/types.cuh>
+
+namespace cubinet::parameters {
+
+using dtype = e4m3;
+using dtype_o = bf16;
+constexpr int head_dim_qk = 128;
+constexpr int head_dim_v = 128;
+enum class kv_layout_values { paged, contiguous };
+constexpr kv_layout_values kv_layout = kv_layout_values::paged;
+enum class mask_values { causal, dense };
+constexpr mask_values mask = mask_values::causal;
+constexpr bool sliding_window = true;
+constexpr bool soft_cap = false;
+enum class numerics_values { fast, invariant };
+constexpr numerics_values numerics = numerics_values::fast;
+constexpr bool separate_page_tables = false;
+constexpr int tile_size_q = 128;
+constexpr int tile_size_kv = 160;
+constexpr int stages = 2;
+constexpr unsigned attention_prefill_wgmma_threads = 384;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 164048;
+
+}  // namespace cubinet::parameters
