@@ -22,6 +22,8 @@ Result<SharedPrefixProblem> one_prefix_problem(AttentionProblem whole, std::uint
   }
   whole.kv_len -= prefix;
   problem.own = std::move(whole);
+  // The position of a token counts the prefix, so runs are given it.
+  if (auto& append = problem.own.append; append && append->rope_dim != 0) append->positions = true;
   problem.prefix_len = prefix;
   problem.prefix_lengths = {static_cast<std::int32_t>(prefix)};
   CUBINET_TRY(check_problem(problem.own));

@@ -17,7 +17,8 @@ struct SharedPrefixCase {
 };
 
 // Returns the problem of which `prefix` tokens, which kv_len and kv_lengths count, are the same in
-// all sequences. The message of invalid_argument names the values.
+// all sequences. An append with RoPE takes positions. The message of invalid_argument names the
+// values.
 Result<SharedPrefixProblem> one_prefix_problem(AttentionProblem whole, std::uint32_t prefix);
 
 // Makes the inputs and the reference. `own_lengths` do not count the prefix. Uses one thread per
