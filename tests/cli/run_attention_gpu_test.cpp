@@ -43,6 +43,7 @@ TEST_CASE("windows, several query tokens, fp16 and shared prefixes agree with th
       {"--append", "--dtype-kv", "e4m3"},
       {"--append", "--rope", "interleaved"},
       {"--shared-prefix", "600"},
+      {"--shared-prefix", "600", "--append"},
       {"--shared-prefix", "512", "--dtype-kv", "e4m3"},
       {"--shared-prefix", "100", "--q-len", "3", "--sinks"}};
   for (const auto& variant : variants) {

@@ -26,6 +26,10 @@ TEST_CASE("The tokens of a shared prefix are no own tokens of any sequence") {
   CHECK(one_prefix_problem(two_sequences(), 34).error().message ==
         "a shared prefix of 34 tokens is longer than a sequence");
   CHECK(one_prefix_problem(two_sequences(), 41).error().code == ErrorCode::invalid_argument);
+  AttentionProblem append = two_sequences();
+  append.append.emplace();
+  append.append->rope_dim = 64;
+  CHECK(ok(one_prefix_problem(append, 30)).own.append->positions);
   AttentionProblem window = two_sequences();
   window.window = 20;
   CHECK(one_prefix_problem(window, 30).error().code == ErrorCode::unsupported);
