@@ -114,10 +114,14 @@ class DecodeBench {
     CUBINET_TRY_ASSIGN(Path compiled,
                        walk("empty registry", KernelSource::compiled, home, {}, plan, runtime));
     paths.push_back(std::move(compiled));
-    CUBINET_TRY_ASSIGN(
-        const std::optional<FoundCubin> found,
-        runtime->cubin(specification_of(plan), paths.back().attention.functions().front().record().target));
-    CUBINET_TRY(create_bundle(bundle, {found->cubin}, {"decode", 1}));
+    std::vector<Cubin> cubins;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const SmTarget target = paths.back().attention.functions()[i].record().target;
+      CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found,
+                         runtime->cubin(std::get<KernelSpec>(plan.steps[i].kernel), target));
+      cubins.push_back(found->cubin);
+    }
+    CUBINET_TRY(create_bundle(bundle, cubins, {"decode", 1}));
     CUBINET_TRY_ASSIGN(Path found_in_home,
                        walk("warm registry", KernelSource::registry, home, {}, plan, runtime));
     paths.push_back(std::move(found_in_home));

@@ -74,6 +74,14 @@ std::vector<NamedProblem> small_problems() {
     e4m3(p);
     p.q_len = 8;
   });
+  const auto invariant = [](std::uint32_t q_len) {
+    return [q_len](AttentionProblem& p) {
+      p.q_len = q_len;
+      p.numerics = AttentionNumerics::invariant;
+    };
+  };
+  add("invariant, two segments", llama(3, 600, 16), invariant(1));
+  add("invariant, more than 32 rows", llama(3, 600, 16), invariant(8));
   add("one query head", llama(3, 100, 16), [](AttentionProblem& p) { p.heads_q = 8; });
   add("latent, 16 rows", llama(3, 170, 64), latent(16));
   add("latent, 16 rows, e4m3", llama(3, 170, 64), latent(16, DataType::e4m3));

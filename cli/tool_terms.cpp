@@ -99,10 +99,10 @@ constexpr Term kTerms[] = {
     {"SessionOptions::compile", "CUBINET_COMPILE"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
     {"SessionOptions::site_homes", "--site-home or CUBINET_SITE_HOMES"},
-    // No verb attends over shared prefixes.
+    // --shared-prefix has one group.
     {"SharedPrefixProblem::group_tokens", "group_tokens"},
     {"SharedPrefixProblem::groups", "groups"},
-    {"SharedPrefixProblem::prefix_len", "prefix_len"},
+    {"SharedPrefixProblem::prefix_len", "--shared-prefix"},
     {"SharedPrefixProblem::prefix_lengths", "prefix_lengths"},
     {"SharedPrefixProblem::query_tokens", "query_tokens"},
     {"SourceProgram::globals", "--global"},

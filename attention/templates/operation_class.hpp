@@ -92,6 +92,9 @@ class OperationClass {
   // Returns one sentence that states what no family of the class serves, or an empty string if
   // families may serve the problem.
   virtual std::string gap(const AttentionProblem& problem, ComputeCapability device) const = 0;
+  // Returns whether the class is queried before those of which this is false. Among equals the
+  // order of make_template_backend() counts.
+  virtual bool precedes(const PlanRequest&) const { return false; }
   // Returns the families in the order in which they are queried: preferred ones first. REQUIRES:
   // gap() finds nothing.
   virtual std::vector<std::shared_ptr<const TemplateFamily>> families(const PlanRequest& request) const = 0;

@@ -26,7 +26,10 @@ class TemplateBackend final : public AttentionBackend {
   // compared by the cost model. The trace states why the classes and families before it do not.
   Result<PlanDecision> consider(const PlanRequest& request) const override {
     std::vector<std::string> reasons;
-    for (const auto& operation : classes_) {
+    auto classes = classes_;
+    std::stable_partition(classes.begin(), classes.end(),
+                          [&](const auto& operation) { return operation->precedes(request); });
+    for (const auto& operation : classes) {
       std::string gap = operation->gap(request.problem, request.device.capability);
       if (!gap.empty()) {
         reasons.push_back(std::move(gap));

@@ -282,6 +282,8 @@ def answer(state, make_calls, question):
     torch.cuda.empty_cache()
     try:
         problem = question["problem"]
+        if "shared_prefix" in problem:
+            raise Declined("a shared prefix is not measured here")
         if "inputs" in question:
             problem["inputs"] = question["inputs"]
         what, calls = make_calls(problem, 1 if "inputs" in question else question["copies"])

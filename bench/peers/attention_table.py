@@ -64,21 +64,33 @@ def measure(options, sweep, peers, folder):
     return [short(row) for row in document.get("results", [])], status
 
 
-def chunks_of_sample(options, folder):
-    """Yields files with the cases of the sample, until the time is up."""
+def resumed_rows(options):
+    """Returns the rows of an earlier result, and takes its seed."""
+    if options.resume is None:
+        return []
+    with open(options.resume, encoding="utf-8") as file:
+        document = json.load(file)
+    options.seed = document["sample"]["seed"]
+    return document["rows"]
+
+
+def chunks_of_sample(options, folder, known):
+    """Yields files with the cases of the sample that have no row yet, until the time is up."""
     document, _ = run_tool(options, ["--sample", str(options.sample), "--seed", str(options.seed), "--list"])
     if "sample" not in document:
         raise SystemExit(document["error"]["message"])
+    done = {row["case_tag"] for row in known}
+    lines = [line for line in document["sample"] if line.split()[1] not in done]
     begin = last = time.monotonic()
-    for first in range(0, len(document["sample"]), CHUNK):
+    for first in range(0, len(lines), CHUNK):
         now = time.monotonic()
         if first > 0 and now - begin + (now - last) > options.seconds:
-            print(f"the time is up after {first} of {len(document['sample'])} cases", file=sys.stderr)
+            print(f"the time is up after {first} of {len(lines)} cases; --resume measures the others", file=sys.stderr)
             return
         last = now
         path = os.path.join(folder, "sample.txt")
         with open(path, "w", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in document["sample"][first:first + CHUNK])
+            file.writelines(line + "\n" for line in lines[first:first + CHUNK])
         yield path
 
 
@@ -101,6 +113,7 @@ def main():
     cases.add_argument("--sample", type=int, metavar="N", help="N problems as servers have them")
     parser.add_argument("--seed", type=int, help="of the sample; default: another one each time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end the sample after about so many")
+    parser.add_argument("--resume", metavar="FILE", help="an earlier result of the sample, whose rows are kept")
     parser.add_argument("--errors", action="store_true", help="what each computes of the same inputs is compared, too")
     parser.add_argument("--peers", help=f"only these of {','.join(PEERS)}")
     parser.add_argument("--alone", action="store_true", help="without peers")
@@ -113,9 +126,9 @@ def main():
         options.seed = secrets.randbelow(10**6)
     name = options.name or ("attention_sample" if options.sample else "attention_table")
     peers = peers_of(options)
-    rows, status = [], 0
+    rows, status = resumed_rows(options), 0
     with tempfile.TemporaryDirectory() as folder:
-        for sweep in chunks_of_sample(options, folder) if options.sample else options.sweep:
+        for sweep in chunks_of_sample(options, folder, rows) if options.sample else options.sweep:
             measured, ended = measure(options, sweep, peers, folder)
             rows += measured
             status = max(status, ended)
@@ -123,7 +136,7 @@ def main():
             summary = {"sample": sample_summary(options.sample, options.seed, rows)} if options.sample else {}
             write(options.output, name, options.commit, rows, **summary)
     if options.sample:
-        print_sample(summary["sample"], rows)
+        print_sample(sample_summary(options.sample, options.seed, rows), rows)
     else:
         print_goals(rows)
     return status

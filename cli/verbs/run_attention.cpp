@@ -10,7 +10,7 @@
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/planner.hpp>
 #include <cubinet/attention/reference_values.hpp>
-#include <cubinet/session/checked_attention.hpp>
+#include <cubinet/session/checked_shared_prefix.hpp>
 
 #include <fmt/format.h>
 
@@ -23,8 +23,9 @@ struct RunOptions {
   std::string q_lengths;  // empty: random ones with --ragged-q
   int iterations = 20;
   int device = 0;
-  std::uint32_t splits = 0;        // 0: as planned
-  std::uint32_t split_tokens = 0;  // 0: as planned
+  std::uint32_t shared_prefix = 0;  // tokens of kv_len; 0: none
+  std::uint32_t splits = 0;         // 0: as planned
+  std::uint32_t split_tokens = 0;   // 0: as planned
   std::uint64_t seed = 1;
   std::string backend{kAutomaticBackend};
   std::string rules;  // empty: the newest that fit the rows
@@ -38,10 +39,12 @@ std::vector<std::int32_t> lengths_of(const RunOptions& options, const AttentionP
 
 struct AttentionRun {
   std::string requested;  // the requested backend
+  bool declined = false;  // if true, no backend runs the problem
   AttentionVerdict verdict;
   double seconds = 0;  // the median
-  double kv_bytes = 0;
-  double operations = 0;
+  AttentionWork work;
+  std::uint32_t shared_prefix = 0;
+  std::string prefix_kernel;  // with a shared prefix
   KernelEvent kernel;
   DeviceProperties device;
   int iterations = 0;
@@ -50,19 +53,21 @@ struct AttentionRun {
 void report(const Context& context, const AttentionPlan& plan, const AttentionRun& run) {
   const KernelEvent& kernel = run.kernel;
   const AttentionDeviation& error = run.verdict.error;
-  context.console().text(
-      fmt::format("device     {}\nbackend    {} ({} was asked for)\n{}\nsplits     {}\nerror      {:.2e} in "
-                  "the worst row, {:.2e} in all, {:.2e} in the LSE; {} ({:.0e} is "
-                  "allowed)\n"
-                  "time       {}, median of {} replays of {} runs\nbandwidth  {:.1f} GB/s, {} of K and V",
-                  run.device.to_string(), plan.backend_name(), run.requested, loaded_lines(kernel),
-                  plan.division.kv_splits, error.worst_row, error.all_rows, error.worst_lse,
-                  run.verdict.correct() ? "correct" : "WRONG", run.verdict.allowed,
-                  format_seconds(run.seconds), run.iterations, kRunsOfGraph,
-                  run.kv_bytes / run.seconds * 1e-9, format_bytes(static_cast<std::uint64_t>(run.kv_bytes))));
+  context.console().text(fmt::format(
+      "device     {}\nbackend    {} ({} was asked for)\n{}\nsplits     {}\nerror      {:.2e} in "
+      "the worst row, {:.2e} in all, {:.2e} in the LSE; {} ({:.0e} is "
+      "allowed)\n"
+      "time       {}, median of {} replays of {} runs\nbandwidth  {:.1f} GB/s, {} of K and V",
+      run.device.to_string(), plan.backend_name(), run.requested, loaded_lines(kernel),
+      plan.division.kv_splits, error.worst_row, error.all_rows, error.worst_lse,
+      run.verdict.correct() ? "correct" : "WRONG", run.verdict.allowed, format_seconds(run.seconds),
+      run.iterations, kRunsOfGraph, run.work.kv_bytes / run.seconds * 1e-9,
+      format_bytes(static_cast<std::uint64_t>(run.work.kv_bytes))));
+  if (run.shared_prefix > 0)
+    context.console().text(fmt::format("prefix     {} tokens by {}", run.shared_prefix, run.prefix_kernel));
   if (plan.request.problem.prefill) {
     context.console().text(fmt::format("operations {:.1f} TFLOP/s of what rows see, {:.3g} operations",
-                                       run.operations / run.seconds * 1e-12, run.operations));
+                                       run.work.operations / run.seconds * 1e-12, run.work.operations));
   }
   if (plan.request.problem.append) {
     context.console().text(fmt::format("append     rows of {}, {}; in the time, not in the bandwidth",
@@ -84,10 +89,74 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
                                 {"allowed", run.verdict.allowed}};
   if (plan.request.problem.append) document["appended"] = run.verdict.appended;
   document["seconds"] = run.seconds;
-  document["kv_bytes"] = run.kv_bytes;
-  document["bytes_per_second"] = run.kv_bytes / run.seconds;
-  document["operations"] = run.operations;
+  if (run.shared_prefix > 0)
+    document["shared_prefix"] = {{"tokens", run.shared_prefix}, {"kernel", run.prefix_kernel}};
+  document["kv_bytes"] = run.work.kv_bytes;
+  document["bytes_per_second"] = run.work.kv_bytes / run.seconds;
+  document["operations"] = run.work.operations;
   context.console().document(document);
+}
+
+// A Runtime, its device, and the planner and options of a run.
+struct RunSetting {
+  const Context& context;
+  const RunOptions& options;
+  const std::vector<std::int32_t>& q_lengths;
+  Runtime& runtime;
+  std::shared_ptr<const Device> device;
+  AttentionPlanner planner;
+  PlanOptions plan_options;
+};
+
+template <class Checked>
+Result<void> time_checked(const RunSetting& setting, const Checked& checked, AttentionRun& run) {
+  run.verdict = checked.verdict;
+  const auto tensors = checked.tensors();
+  const auto record = [&](std::uint32_t, CUstream stream) { return checked.attention.run(tensors, stream); };
+  CUBINET_TRY_ASSIGN(run.seconds, median_replay(setting.device, setting.options.iterations, record));
+  return {};
+}
+
+// Runs a problem, and returns the bound plan.
+Result<AttentionPlan> run_plain(const RunSetting& setting, const AttentionProblem& problem,
+                                AttentionRun& run) {
+  CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
+                     setting.planner.resolve(problem, setting.plan_options));
+  run.declined = !resolution.plan;
+  if (run.declined) return resolution.error();
+  run.requested = resolution.requested;
+  const unsigned threads = setting.context.jobs();
+  CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
+                     inputs_in_memory(problem, lengths_of(setting.options, problem), setting.options.seed,
+                                      threads, setting.q_lengths));
+  CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
+                     reference_of(setting.runtime, setting.device, problem, inputs, threads));
+  CUBINET_TRY_ASSIGN(const CheckedAttention checked,
+                     run_checked(setting.runtime, setting.device, *resolution.plan, inputs, reference));
+  run.work = attention_work(problem, inputs.kv_lengths, inputs.q_lengths);
+  CUBINET_TRY(time_checked(setting, checked, run));
+  return checked.attention.plan();
+}
+
+// Does the same with a prefix that all sequences share. Returns the plan of the own tokens.
+Result<AttentionPlan> run_shared(const RunSetting& setting, const SharedPrefixProblem& problem,
+                                 AttentionRun& run) {
+  const auto plan = plan_shared_prefix(problem, setting.planner, setting.plan_options);
+  run.declined = !plan && plan.error().code == ErrorCode::unsupported;
+  if (!plan) return plan.error();
+  run.requested = setting.options.backend;
+  CUBINET_TRY_ASSIGN(const SharedPrefixCase given,
+                     make_shared_prefix_case(setting.runtime, setting.device, problem,
+                                             lengths_of(setting.options, problem.own), setting.options.seed,
+                                             setting.context.jobs(), setting.q_lengths));
+  CUBINET_TRY_ASSIGN(const CheckedSharedPrefix checked,
+                     run_checked(setting.runtime, setting.device, *plan, given));
+  run.work = given.work;
+  run.shared_prefix = problem.prefix_len;
+  const auto& kernel = checked.attention.prefix().plan().steps.front().kernel;
+  if (const auto* spec = std::get_if<KernelSpec>(&kernel)) run.prefix_kernel = spec->to_string();
+  CUBINET_TRY(time_checked(setting, checked, run));
+  return checked.attention.own().plan();
 }
 
 Result<ExitStatus> run_attention(const Context& context, const RunOptions& options) {
@@ -95,6 +164,10 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   // names.
   CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(options.problem));
   CUBINET_TRY_ASSIGN(const std::vector<std::int32_t> q_lengths, q_lengths_of(options.q_lengths, problem));
+  std::optional<SharedPrefixProblem> shared;
+  if (options.shared_prefix > 0) {
+    CUBINET_TRY_ASSIGN(shared, one_prefix_problem(problem, options.shared_prefix));
+  }
   AttentionRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
@@ -116,24 +189,12 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   if (!options.rules.empty()) plan_options.rules = options.rules;
   if (options.splits > 0) plan_options.splits = options.splits;
   if (options.split_tokens > 0) plan_options.split_tokens = options.split_tokens;
-  CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, run.device));
-  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, planner.resolve(problem, plan_options));
-  if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
-  run.requested = resolution.requested;
-  CUBINET_TRY_ASSIGN(const AttentionInputs inputs, inputs_in_memory(problem, lengths_of(options, problem),
-                                                                    options.seed, context.jobs(), q_lengths));
-  CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
-                     reference_of(*runtime, device, problem, inputs, context.jobs()));
-  CUBINET_TRY_ASSIGN(const CheckedAttention checked,
-                     run_checked(*runtime, device, *resolution.plan, inputs, reference));
-  run.verdict = checked.verdict;
-  const AttentionTensors tensors = checked.tensors();
-  const auto record = [&](std::uint32_t, CUstream stream) { return checked.attention.run(tensors, stream); };
-  CUBINET_TRY_ASSIGN(run.seconds, median_replay(device, options.iterations, record));
-  const AttentionWork work = attention_work(problem, inputs.kv_lengths, inputs.q_lengths);
-  run.kv_bytes = work.kv_bytes;
-  run.operations = work.operations;
-  report(context, checked.attention.plan(), run);
+  CUBINET_TRY_ASSIGN(AttentionPlanner planner, AttentionPlanner::create(*runtime, run.device));
+  const RunSetting setting{context, options, q_lengths, *runtime, device, std::move(planner), plan_options};
+  const auto plan = shared ? run_shared(setting, *shared, run) : run_plain(setting, problem, run);
+  if (run.declined) return context.fail(plan.error(), ExitStatus::negative);
+  if (!plan) return plan.error();
+  report(context, *plan, run);
   return run.verdict.correct() ? ExitStatus::done : ExitStatus::negative;
 }
 
@@ -147,6 +208,7 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
       ->check(CLI::IsMember({"uniform", "borders"}))
       ->type_name("PATTERN");
   add_q_lengths(*verb, options->q_lengths);
+  add_shared_prefix(*verb, options->shared_prefix);
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Replays to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");

@@ -184,10 +184,13 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
 
   const SharedLayout layout{shared_address(shared)};
   SpilledWork work{WorkDivision(p, block_of_head(p)), {Sequence(p, 0)}};
+  if (work.division.begin() >= work.division.end()) return;
+  work.item = work.division.item(p, work.division.begin());
 #pragma unroll 1
-  for (int unit = work.division.begin(); unit < work.division.end(); unit = work.item.end) {
-    work.item = work.division.item(p, unit);
+  for (;;) {
     process_item(p, work, layout);
+    if (work.item.end >= work.division.end()) return;
+    work.item = work.division.next(p, work.item);
   }
 }
 

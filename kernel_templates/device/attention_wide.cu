@@ -300,12 +300,14 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1)
   const int block = p.heads_kv.quotient(index);  // adjacent CTAs: KV heads of the same tokens
   const int head_kv = index - block * p.heads_kv.divisor;
   const WorkDivision division(p, block);
+  if (division.begin() >= division.end()) return;
+  WorkItem item = division.item(p, division.begin());
 #pragma unroll 1
-  for (int unit = division.begin(); unit < division.end();) {
-    const WorkItem item = division.item(p, unit);
+  for (;;) {
     process_item(p, division, item, head_kv, shared_address(shared));
-    unit = item.end;
-    if (unit < division.end()) __syncthreads();
+    if (item.end >= division.end()) return;
+    __syncthreads();
+    item = division.next(p, item);
   }
 }
 

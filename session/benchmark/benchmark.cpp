@@ -8,6 +8,7 @@
 #include <cubinet/attention/planner.hpp>
 #include <cubinet/session/benchmark.hpp>
 #include <cubinet/session/checked_attention.hpp>
+#include <cubinet/session/checked_shared_prefix.hpp>
 #include <cubinet/session/error_place.hpp>
 
 #include <algorithm>
@@ -29,6 +30,14 @@ struct Bench {
 
   bool is_cancelled() const { return options.cancelled && options.cancelled(); }
 };
+
+// Returns the problem of a case with a shared prefix. `kv_lengths` may be empty.
+Result<SharedPrefixProblem> shared_problem_of(const BenchmarkCase& given,
+                                              const std::vector<std::int32_t>& kv_lengths) {
+  AttentionProblem whole = given.problem;
+  whole.kv_lengths = kv_lengths;
+  return one_prefix_problem(std::move(whole), given.shared_prefix);
+}
 
 // Checks a member of a case that has a length for each sequence, or none.
 Result<void> check_lengths(const char* member, const std::vector<std::int32_t>& lengths, std::uint32_t batch,
@@ -52,7 +61,10 @@ Result<void> check_case(const BenchmarkCase& given) {
     return Error{ErrorCode::invalid_argument,
                  "`BenchmarkCase::q_lengths` needs `AttentionProblem::ragged_q`, which is off"};
   }
-  return check_lengths("q_lengths", given.q_lengths, given.problem.batch, given.problem.q_len);
+  CUBINET_TRY(check_lengths("q_lengths", given.q_lengths, given.problem.batch, given.problem.q_len));
+  if (given.shared_prefix == 0) return {};
+  const auto shared = shared_problem_of(given, given.kv_lengths);
+  return shared ? Result<void>{} : shared.error();
 }
 
 Result<void> check_cases(const BenchmarkOptions& options) {
@@ -83,11 +95,9 @@ Result<void> measure_rounds(Bench& bench, const TimedRuns& runs, const TimedRuns
   return {};
 }
 
-// Reads as many bytes of K and V from a copy as a run reads.
-Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& checked, const BenchmarkRow& row,
-                       std::uint32_t copy, CUstream stream) {
-  const AttentionTensors tensors = checked.tensors();
-  const std::uint32_t copies = checked.buffers.copies();
+// Reads as many bytes of K and V from a copy as a run reads. `tensors` are those of the first copy.
+Result<void> read_copy(const MemoryReader& reader, const AttentionTensors& tensors, std::uint32_t copies,
+                       const BenchmarkRow& row, std::uint32_t copy, CUstream stream) {
   const auto part = [&](DeviceTensor tensor, double share) {
     const std::uint64_t bytes = tensor.bytes / copies;
     const auto read = static_cast<std::uint64_t>(row.kv_bytes * share);
@@ -99,17 +109,21 @@ Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& check
   return reader.run(part(tensors.k, share), part(tensors.v, 1 - share), stream);
 }
 
-// Plans the case of a row for its backend. Returns unsupported if the backend declines.
-Result<AttentionPlan> plan_of(const AttentionPlanner& planner, const AttentionInputs& inputs,
-                              BenchmarkRow& row) {
+PlanOptions options_of(const BenchmarkRow& row) {
   PlanOptions options;
   options.backend = row.requested;
   options.starts_early = row.given.starts_early;
   options.rules = row.given.rules;
   if (row.given.splits > 0) options.splits = row.given.splits;
+  return options;
+}
+
+// Plans the case of a row for its backend. Returns unsupported if the backend declines.
+Result<AttentionPlan> plan_of(const AttentionPlanner& planner, const AttentionInputs& inputs,
+                              BenchmarkRow& row) {
   AttentionProblem planned = row.given.problem;
   if (!row.given.lengths_unknown) planned.kv_lengths = inputs.kv_lengths;
-  CUBINET_TRY_ASSIGN(AttentionPlan plan, planner.plan(planned, std::move(options)));
+  CUBINET_TRY_ASSIGN(AttentionPlan plan, planner.plan(planned, options_of(row)));
   row.backend = plan.backend_name();
   row.choice = plan.measured;
   return plan;
@@ -118,6 +132,30 @@ Result<AttentionPlan> plan_of(const AttentionPlanner& planner, const AttentionIn
 BenchmarkAccuracy accuracy_of(const AttentionVerdict& verdict) {
   return {verdict.correct(), verdict.error.worst_row, verdict.error.all_rows, verdict.error.worst_lse,
           verdict.allowed};
+}
+
+// Returns the question that peers are asked about a row.
+nlohmann::json question_of(const BenchmarkRow& row, const std::vector<std::int32_t>& kv_lengths,
+                           const std::vector<std::int32_t>& q_lengths, std::uint32_t copies) {
+  nlohmann::json problem = describe_case(row);
+  problem["kv_lengths"] = kv_lengths;
+  if (row.given.problem.ragged_q) problem["q_lengths"] = q_lengths;
+  return {{"problem", std::move(problem)}, {"runs", kRunsOfRound}, {"copies", copies}};
+}
+
+// Captures runs of a checked attention over its copies of K and V, and measures the rounds.
+template <class Checked>
+Result<void> time_row(Bench& bench, const Checked& checked, const AttentionTensors& first,
+                      std::uint32_t copies, const nlohmann::json& question, BenchmarkRow& row) {
+  const auto run = [&](std::uint32_t i, CUstream stream) {
+    return checked.attention.run(checked.tensors(i % copies), stream);
+  };
+  const auto read = [&](std::uint32_t i, CUstream stream) {
+    return read_copy(bench.reader, first, copies, row, i % copies, stream);
+  };
+  CUBINET_TRY_ASSIGN(const TimedRuns runs, TimedRuns::capture(bench.device, kRunsOfRound, run));
+  CUBINET_TRY_ASSIGN(const TimedRuns reads, TimedRuns::capture(bench.device, kRunsOfRound, read));
+  return measure_rounds(bench, runs, reads, question, row);
 }
 
 Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const AttentionOutputs& reference,
@@ -137,20 +175,8 @@ Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const Atte
   row.accuracy = accuracy_of(checked.verdict);
   row.splits = checked.attention.plan().division.kv_splits;
   const std::uint32_t copies = checked.buffers.copies();
-  const auto run = [&](std::uint32_t i, CUstream stream) {
-    return checked.attention.run(checked.tensors(i % copies), stream);
-  };
-  const auto read = [&](std::uint32_t i, CUstream stream) {
-    return read_copy(bench.reader, checked, row, i % copies, stream);
-  };
-  CUBINET_TRY_ASSIGN(const TimedRuns runs, TimedRuns::capture(bench.device, kRunsOfRound, run));
-  CUBINET_TRY_ASSIGN(const TimedRuns reads, TimedRuns::capture(bench.device, kRunsOfRound, read));
-  nlohmann::json problem = describe_case(row);
-  problem["kv_lengths"] = inputs.kv_lengths;
-  if (row.given.problem.ragged_q) problem["q_lengths"] = inputs.q_lengths;
-  const nlohmann::json question = {
-      {"problem", std::move(problem)}, {"runs", kRunsOfRound}, {"copies", copies}};
-  CUBINET_TRY(measure_rounds(bench, runs, reads, question, row));
+  const nlohmann::json question = question_of(row, inputs.kv_lengths, inputs.q_lengths, copies);
+  CUBINET_TRY(time_row(bench, checked, checked.tensors(), copies, question, row));
   if (alternatives) {
     CUBINET_TRY(alternatives->measure(bench.device, checked, inputs, reference, kRunsOfRound,
                                       bench.options.cancelled, row));
@@ -159,10 +185,51 @@ Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const Atte
   return compare_peers(bench.peers, bench.options.peer_folder, inputs, reference, question, row);
 }
 
+Result<void> measure_shared_row(Bench& bench, const SharedPrefixCase& given,
+                                const std::vector<std::int32_t>& kv_lengths, BenchmarkRow& row) {
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                     AttentionPlanner::create(bench.runtime, bench.device->properties()));
+  SharedPrefixProblem planned = given.problem;
+  if (row.given.lengths_unknown) planned.own.kv_lengths.clear();
+  CUBINET_TRY_ASSIGN(const SharedPrefixPlan plan, plan_shared_prefix(planned, planner, options_of(row)));
+  row.backend = plan.own.plan.backend_name();
+  row.choice = plan.own.plan.measured;
+  CUBINET_TRY_ASSIGN(const CheckedSharedPrefix checked, run_checked(bench.runtime, bench.device, plan, given,
+                                                                    cold_copies(row.kv_bytes, kRunsOfRound)));
+  row.accuracy = accuracy_of(checked.verdict);
+  row.splits = plan.own.plan.division.kv_splits;
+  const std::uint32_t copies = checked.buffers.own.copies();
+  const nlohmann::json question = question_of(row, kv_lengths, given.inputs.own.q_lengths, copies);
+  return time_row(bench, checked, checked.tensors().own, copies, question, row);
+}
+
+void set_work(const AttentionWork& work, BenchmarkRow& row) {
+  row.operations = work.operations;
+  row.kv_bytes = work.kv_bytes;
+  row.bytes = work.bytes;
+}
+
+Result<void> measure_shared_rows(Bench& bench, const std::vector<std::int32_t>& lengths,
+                                 std::span<BenchmarkRow> rows) {
+  const BenchmarkCase& given = rows.front().given;
+  CUBINET_TRY_ASSIGN(const SharedPrefixProblem problem, shared_problem_of(given, lengths));
+  CUBINET_TRY(check_memory(problem.own, problem.own.kv_lengths, bench.device->properties()));
+  CUBINET_TRY_ASSIGN(const SharedPrefixCase made,
+                     make_shared_prefix_case(bench.runtime, bench.device, problem, problem.own.kv_lengths,
+                                             bench.options.seed, bench.options.threads, given.q_lengths));
+  for (BenchmarkRow& row : rows) {
+    set_work(made.work, row);
+    if (auto measured = measure_shared_row(bench, made, lengths, row); !measured)
+      row.error = std::move(measured).error();
+  }
+  return {};
+}
+
 // Measures the rows of one case, one for each backend. An error concerns the whole case; the error
 // of one backend is in its row.
 Result<void> measure_rows(Bench& bench, const std::vector<std::int32_t>& lengths,
                           std::span<BenchmarkRow> rows) {
+  if (rows.front().given.shared_prefix > 0) return measure_shared_rows(bench, lengths, rows);
   const AttentionProblem& problem = rows.front().given.problem;
   CUBINET_TRY(check_memory(problem, lengths, bench.device->properties()));
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
@@ -172,9 +239,7 @@ Result<void> measure_rows(Bench& bench, const std::vector<std::int32_t>& lengths
                      reference_of(bench.runtime, bench.device, problem, inputs, bench.options.threads));
   const AttentionWork work = attention_work(problem, lengths, inputs.q_lengths);
   for (BenchmarkRow& row : rows) {
-    row.operations = work.operations;
-    row.kv_bytes = work.kv_bytes;
-    row.bytes = work.bytes;
+    set_work(work, row);
     if (auto measured = measure_row(bench, inputs, reference, row); !measured)
       row.error = std::move(measured).error();
   }

@@ -86,14 +86,23 @@ AttentionTensors CheckedAttention::tensors(std::uint32_t copy) const {
 Result<AttentionVerdict> verdict_of(const std::shared_ptr<const Device>& device,
                                     const BoundAttention& attention, const TensorBuffers& buffers,
                                     const AttentionInputs& inputs, const AttentionOutputs& reference) {
-  const AttentionProblem& problem = attention.plan().request.problem;
-  CUBINET_TRY(attention.check(run_tensors(attention, buffers, 0)));
+  const AttentionTensors tensors = run_tensors(attention, buffers, 0);
+  CUBINET_TRY(attention.check(tensors));
+  return verdict_of_run(device, attention.plan().request.problem, writes_lse(attention.plan()), buffers,
+                        inputs, reference, [&](CUstream stream) { return attention.run(tensors, stream); });
+}
+
+Result<AttentionVerdict> verdict_of_run(const std::shared_ptr<const Device>& device,
+                                        const AttentionProblem& problem, bool writes_lse,
+                                        const TensorBuffers& buffers, const AttentionInputs& inputs,
+                                        const AttentionOutputs& reference,
+                                        const Callback<Result<void>(CUstream)>& run) {
   CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device));
-  CUBINET_TRY(attention.run(run_tensors(attention, buffers, 0), stream.handle()));
+  CUBINET_TRY(run(stream.handle()));
   CUBINET_TRY(stream.synchronize());
   CUBINET_TRY_ASSIGN(const Bytes o, buffers.output());
   std::vector<float> lse;
-  if (writes_lse(attention.plan())) {
+  if (writes_lse) {
     CUBINET_TRY_ASSIGN(lse, buffers.lse());
   }
   AttentionVerdict verdict;

@@ -104,16 +104,73 @@ TEST_CASE(
   const AvailableKernels existing = test::available({row}, prefill::kHopper.capability);
   PlanOptions options;
   options.may_compile = false;
-  const auto kernel_of = [&]() -> std::optional<KernelSpec> {
+  const auto planned_kernel = [&]() -> std::optional<KernelSpec> {
     const auto plan = plan_attention(problem, prefill::kHopper, existing, *backends, options);
     if (!plan) return std::nullopt;
     return std::get<KernelSpec>(plan->steps.front().kernel);
   };
-  CHECK_FALSE(kernel_of());
+  CHECK_FALSE(planned_kernel());
   options.kernel = rare;
-  CHECK(kernel_of() == rare);
+  CHECK(planned_kernel() == rare);
   options = {};
-  CHECK(prefill_tile_of(*kernel_of())->fold_steps == 4);
+  CHECK(prefill_tile_of(*planned_kernel())->fold_steps == 4);
+}
+
+// Returns generation of 128 rows per KV head.
+AttentionProblem drafts(std::uint32_t batch, std::uint32_t kv_len) {
+  AttentionProblem problem = prefill::prompts(batch, kv_len, 16);
+  problem.prefill = false;
+  problem.heads_q = 16;
+  problem.heads_kv = 2;
+  return problem;
+}
+
+std::string kernel_of(const AttentionProblem& problem, const PlanOptions& options = {}) {
+  const auto plan = plan_with_templates(problem, options);
+  REQUIRE(plan);
+  return std::get<KernelSpec>(plan->steps.front().kernel).name;
+}
+
+TEST_CASE("generation of many rows has tiles of prompts on Hopper if there is work for many SMs") {
+  CHECK(kernel_of(drafts(16, 200)) == "attention_prefill_wgmma");
+  CHECK(kernel_of(drafts(1, 20000)) == "attention_prefill_wgmma");
+  CHECK(kernel_of(drafts(8, 700)) == "attention_decode_wgmma");
+  CHECK(kernel_of(drafts(1, 12000)) == "attention_decode_wgmma");
+  AttentionProblem problem = drafts(8, 32768);
+  problem.kv_lengths = {500, 500, 500, 500, 500, 500, 500, 32768};
+  CHECK(kernel_of(problem) == "attention_prefill_wgmma");
+  problem.kv_lengths.back() = 2000;
+  CHECK(kernel_of(problem) == "attention_decode_wgmma");
+  problem = drafts(16, 200);
+  problem.q_len = 8;
+  CHECK(kernel_of(problem).starts_with("attention_decode"));
+  problem = drafts(16, 200);
+  problem.numerics = AttentionNumerics::invariant;
+  CHECK(kernel_of(problem).starts_with("attention_decode"));
+  problem = drafts(16, 200);
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(kernel_of(problem).starts_with("attention_decode"));
+}
+
+TEST_CASE("generation of many rows has a kernel of decode if it is named or splits have a fixed length") {
+  const AttentionProblem problem = drafts(16, 4096);
+  PlanOptions options;
+  options.split_tokens = 512;
+  CHECK(kernel_of(problem, options).starts_with("attention_decode"));
+  AttentionProblem few = problem;
+  few.q_len = 8;
+  const auto plan = plan_with_templates(few);
+  REQUIRE(plan);
+  options = {};
+  options.kernel = std::get<KernelSpec>(plan->steps.front().kernel);
+  CHECK(kernel_of(problem, options) == options.kernel->name);
+}
+
+TEST_CASE("splits of generation are short if its lengths are not known") {
+  AttentionProblem problem = drafts(16, 131072);
+  CHECK(plan_with_templates(problem)->division.kv_splits >= 16);
+  problem.kv_lengths.assign(16, 131072);
+  CHECK(plan_with_templates(problem)->division.kv_splits < 16);
 }
 
 TEST_CASE("the tuner gets every tile of every family of prefill that fits the device") {

@@ -2,8 +2,9 @@
 // Compares attention over shared prefixes with float64. Needs a GPU and NVRTC. CUBINET_TEST_SEED
 // repeats a run. At full size (CUBINET_TEST_EVERY) there are 240 problems.
 #include "random_cases.hpp"
-#include "shared_prefix_plan.hpp"
 #include "support/sampled.hpp"
+
+#include <cubinet/attention/shared_prefix_inputs.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -35,79 +36,23 @@ struct SharedCase {
   }
 };
 
-// The inputs of both parts, whose pages are in one pool: those of the prefixes first.
-struct SharedInputs {
-  AttentionProblem prefix_problem;
-  AttentionInputs prefix;
-  AttentionInputs own;
-  std::vector<std::int32_t> group_offsets = {0};
-};
-
-void append_pool(ElementBits& pool, const ElementBits& more) {
-  pool.insert(pool.end(), more.begin(), more.end());
-}
-
-SharedInputs shared_inputs(const SharedCase& tried) {
-  const SharedPrefixParts parts = shared_prefix_parts(tried.problem);
-  SharedInputs inputs;
-  inputs.prefix_problem = parts.prefix;
-  inputs.prefix = ok(make_attention_inputs(parts.prefix, tried.prefix_lengths, tried.seed, 1));
-  inputs.own = ok(make_attention_inputs(tried.problem.own, tried.own_lengths, tried.seed + 1, 1));
-  AttentionInputs& own = inputs.own;
-  ElementBits k = inputs.prefix.k;
-  ElementBits v = inputs.prefix.v;
-  append_pool(k, own.k);
-  append_pool(v, own.v);
-  own.k = std::move(k);
-  own.v = std::move(v);
-  for (std::int32_t& page : own.page_table)
-    page += static_cast<std::int32_t>(inputs.prefix.pages);
-  own.pages += inputs.prefix.pages;
-  std::size_t sequence = 0;
-  for (const std::uint32_t sequences : tried.group_sequences) {
-    std::int32_t tokens = 0;
-    for (std::uint32_t i = 0; i < sequences; ++i, ++sequence)
-      tokens += tried.problem.own.ragged_q ? own.q_lengths[sequence]
-                                           : static_cast<std::int32_t>(tried.problem.own.q_len);
-    inputs.group_offsets.push_back(inputs.group_offsets.back() + tokens);
-  }
-  inputs.prefix.q = own.q;
-  inputs.prefix.q_lengths.clear();
-  for (std::size_t g = 0; g + 1 < inputs.group_offsets.size(); ++g)
-    inputs.prefix.q_lengths.push_back(inputs.group_offsets[g + 1] - inputs.group_offsets[g]);
-  return inputs;
+SharedPrefixInputs shared_inputs(const SharedCase& tried) {
+  return ok(make_shared_prefix_inputs(
+      tried.problem, {tried.prefix_lengths, tried.own_lengths, tried.group_sequences}, tried.seed, 1));
 }
 
 // Returns attention over both parts in double precision.
-AttentionOutputs shared_reference(const SharedCase& tried, const SharedInputs& inputs) {
-  AttentionInputs prefix = inputs.prefix;
-  if (tried.problem.own.append) prefix.q = ok(append_reference(tried.problem.own, inputs.own)).q;
-  const SharedPrefixParts parts = shared_prefix_parts(tried.problem);
-  return merge_reference(parts.merge, ok(attention_reference(inputs.prefix_problem, prefix, 1)),
+AttentionOutputs shared_reference(const SharedCase& tried, const SharedPrefixInputs& inputs) {
+  return merge_reference(inputs.merge, ok(attention_reference(inputs.prefix_problem, inputs.prefix, 1)),
                          ok(attention_reference(tried.problem.own, inputs.own, 1)));
 }
 
-// The device memory of a case.
-struct SharedBuffers {
-  TensorBuffers own;
-  DeviceBuffer page_table;
-  DeviceBuffer lengths;
-  DeviceBuffer offsets;
-
-  static SharedBuffers of(const Gpu& gpu, const SharedPrefixAttention& attention, SharedInputs inputs) {
-    pad_page_table(inputs.prefix_problem, inputs.prefix);
-    pad_page_table(attention.problem().own, inputs.own);
-    return {ok(TensorBuffers::create(gpu.device, attention.problem().own, inputs.own, attention.workspace())),
-            ok(DeviceBuffer::copy_of(gpu.device, inputs.prefix.page_table)),
-            ok(DeviceBuffer::copy_of(gpu.device, inputs.prefix.kv_lengths)),
-            ok(DeviceBuffer::copy_of(gpu.device, inputs.group_offsets))};
-  }
-  SharedPrefixAttention::Tensors tensors(bool lse) const {
-    SharedPrefixAttention::Tensors tensors{own.tensors(), page_table, lengths, offsets};
-    if (!lse) tensors.own.lse = {};
-    return tensors;
-  }
-};
+SharedPrefixBuffers padded_buffers(const Gpu& gpu, const SharedPrefixAttention& attention,
+                                   SharedPrefixInputs inputs) {
+  pad_page_table(inputs.prefix_problem, inputs.prefix);
+  pad_page_table(attention.problem().own, inputs.own);
+  return ok(SharedPrefixBuffers::create(gpu.device, attention, inputs));
+}
 
 AttentionPlanner planner_of(const Gpu& gpu) {
   return ok(AttentionPlanner::over({}, facts_of(gpu)));
@@ -118,8 +63,8 @@ std::string shared_fault(const Gpu& gpu, const AttentionPlanner& planner, const 
   const auto plan = plan_shared_prefix(tried.problem, planner);
   if (!plan) return plan.error().to_line() + "; ";
   const auto attention = ok(SharedPrefixAttention::bind(*gpu.runtime, *plan, 0));
-  const SharedInputs inputs = shared_inputs(tried);
-  const SharedBuffers buffers = SharedBuffers::of(gpu, attention, inputs);
+  const SharedPrefixInputs inputs = shared_inputs(tried);
+  const SharedPrefixBuffers buffers = padded_buffers(gpu, attention, inputs);
   const bool lse = tried.problem.own.lse;
   ok(attention.check(buffers.tensors(lse)));
   const Stream stream = ok(Stream::create(gpu.device));
@@ -285,10 +230,10 @@ TEST_CASE("One graph serves all lengths, and equals attention without shared pre
   tried.group_sequences = {3, 1, 2};
   tried.prefix_lengths = {20 * kPage, 0, 3 * kPage};
   tried.own_lengths = {100, 1, 17, 64, 16, 99};
-  const SharedInputs inputs = shared_inputs(tried);
+  const SharedPrefixInputs inputs = shared_inputs(tried);
   const auto attention = ok(
       SharedPrefixAttention::bind(*gpu->runtime, ok(plan_shared_prefix(tried.problem, planner_of(*gpu))), 0));
-  const SharedBuffers buffers = SharedBuffers::of(*gpu, attention, inputs);
+  const SharedPrefixBuffers buffers = padded_buffers(*gpu, attention, inputs);
   const Stream stream = ok(Stream::create(gpu->device));
   const Graph graph =
       ok(Graph::capture(stream, [&] { return attention.run(buffers.tensors(true), stream.handle()); }));

@@ -45,6 +45,24 @@ TEST_CASE("bench attention measures what it was asked to, and finds out a device
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);
 }
 
+TEST_CASE("bench attention measures a shared prefix, and says so to its peers") {
+  const Sandbox sandbox;
+  sandbox.write("s.txt",
+                "--batch 3 --kv-len 40 --heads-q 4 --page-size 16 --shared-prefix 20 --kv-lengths 40:30\n");
+  // The peer repeats what it is asked.
+  const ToolResult result = bench(
+      sandbox, {"--sweep", sandbox.path("s.txt"), "--iterations", "2", "--json", "--peer",
+                R"(P=read l; case "$l" in *'"shared_prefix":20'*) echo '{"declined": "asked"}';; esac)"});
+  CAPTURE(result.err);
+  CAPTURE(result.out);
+  const auto row = result.json()["results"][0];
+  REQUIRE_FALSE(row.contains("error"));
+  CHECK(row["shared_prefix"] == 20);
+  CHECK(row["rounds"]["seconds"].size() == 2);
+  CHECK(row["kv_bytes"] == (20 + 20 + 10 + 10) * 2 * 4 * 128 * 2);
+  CHECK(contains(row["peers"][0]["what"].get<std::string>(), "asked"));
+}
+
 TEST_CASE("bench attention asks its peers in every round, leaves out one that fails, and judges the goals") {
   const Sandbox sandbox;
   const ToolResult result = bench(

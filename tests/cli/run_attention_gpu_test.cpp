@@ -31,16 +31,21 @@ TEST_CASE("decode attention on the GPU agrees with the reference, from the compi
   CHECK(sandbox.run(line).json()["kernel"]["source"] == "registry");
 }
 
-TEST_CASE("windows, several query tokens and fp16 agree with the reference") {
+TEST_CASE("windows, several query tokens, fp16 and shared prefixes agree with the reference") {
   const Sandbox sandbox;
   if (!has_gpu(sandbox)) return skip("there is no GPU here");
-  const std::vector<std::vector<std::string>> variants = {{"--dtype-q", "fp16"},
-                                                          {"--window", "100"},
-                                                          {"--q-len", "4"},
-                                                          {"--layout", "hnd"},
-                                                          {"--q-len", "2", "--mask", "dense"},
-                                                          {"--append", "--dtype-kv", "e4m3"},
-                                                          {"--append", "--rope", "interleaved"}};
+  const std::vector<std::vector<std::string>> variants = {
+      {"--dtype-q", "fp16"},
+      {"--window", "100"},
+      {"--q-len", "4"},
+      {"--layout", "hnd"},
+      {"--q-len", "2", "--mask", "dense"},
+      {"--append", "--dtype-kv", "e4m3"},
+      {"--append", "--rope", "interleaved"},
+      {"--shared-prefix", "600"},
+      {"--shared-prefix", "600", "--append"},
+      {"--shared-prefix", "512", "--dtype-kv", "e4m3"},
+      {"--shared-prefix", "100", "--q-len", "3", "--sinks"}};
   for (const auto& variant : variants) {
     std::vector<std::string> line = {"run",         "decode", "--batch",    "3",      "--kv-len",      "777",
                                      "--heads-q",   "8",      "--heads-kv", "2",      "--head-dim-qk", "64",

@@ -63,6 +63,25 @@ TEST_CASE("a step that appends tells of the kernel that attends, and whether the
   CHECK_FALSE(without.json().contains("appended"));
 }
 
+TEST_CASE("a shared prefix is read once, by a kernel of its own") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
+  const Sandbox sandbox;
+  const auto without = decode(sandbox, {"--iterations", "1"}, with_driver()).json();
+  const ToolResult result = decode(sandbox, {"--iterations", "1", "--shared-prefix", "32"}, with_driver());
+  CAPTURE(result.err);
+  CAPTURE(result.out);
+  REQUIRE(result.status == 1);
+  const auto document = result.json();
+  CHECK(document["correct"] == false);
+  CHECK(document["template"] == "attention_decode");
+  CHECK(document["shared_prefix"]["tokens"] == 32);
+  CHECK(contains(document["shared_prefix"]["kernel"].get<std::string>(), "attention_"));
+  CHECK(document["operations"] == without["operations"]);
+  // Two sequences of 40 tokens, of which 32 are the same, as 48 tokens.
+  CHECK(document["kv_bytes"].get<double>() == without["kv_bytes"].get<double>() * 48 / 80);
+  CHECK_FALSE(without.contains("shared_prefix"));
+}
+
 namespace {
 
 // One option of the small problem replaced, or added.
@@ -118,6 +137,7 @@ TEST_CASE("run decode tells why no backend runs a problem") {
     check_refused(option, 1, "unsupported", reason);
   };
   declined({"--head-dim-qk", "112"}, "templates: ");
+  check_refused({"--shared-prefix", "40"}, 2, "invalid_argument", "a shared prefix of 40 tokens leaves");
   declined({"--head-dim-qk", "112"}, "published: ");
   declined({"--dtype-kv", "fp16"}, "dtype_kv");
   declined({"--backend", "published"}, "no rows of published artifacts");

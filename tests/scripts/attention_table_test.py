@@ -85,7 +85,13 @@ class AttentionTable(ScriptTest):
     def test_a_sample_ends_when_the_time_is_up(self):
         done = self.measure("--sample", 65, "--alone", "--seconds", 0)
         self.assertIn("the time is up after 30 of 65 cases", done.stderr)
-        self.assertEqual(json.loads(self.output.read_text())["sample"]["measured"], 30)
+        first = json.loads(self.output.read_text())
+        self.assertEqual(first["sample"]["measured"], 30)
+        self.measure("--sample", 65, "--alone", "--resume", self.output)
+        both = json.loads(self.output.read_text())
+        self.assertEqual(both["sample"]["seed"], first["sample"]["seed"])
+        self.assertEqual(both["rows"][:30], first["rows"])
+        self.assertEqual(len({row["case_tag"] for row in both["rows"]}), 65)
 
     def test_samples_have_a_fresh_seed_each(self):
         self.measure("--sample", 1, "--alone")

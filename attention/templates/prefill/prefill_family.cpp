@@ -11,13 +11,18 @@
 namespace cubinet {
 
 std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device) {
-  if (problem.is_mla_generation())
-    return "prefill attention has separate K and V, and the problem is latent attention";
-  if (problem.is_generation() && decode_gap(problem, device).empty() && decode_has_sizes(problem)) {
+  const bool is_decode = problem.is_generation() && !problem.is_mla_generation();
+  if (is_decode && decode_gap(problem, device).empty() && decode_has_sizes(problem)) {
     return "prefill attention is for prompts and for generation that decode attention has no kernels for, "
            "and "
            "decode attention has kernels of these head dims and pages";
   }
+  return prefill_expression_gap(problem, device);
+}
+
+std::string prefill_expression_gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (problem.is_mla_generation())
+    return "prefill attention has separate K and V, and the problem is latent attention";
   if (problem.layout == QkvLayout::packed_qkv)
     return "prefill attention reads K and V from tensors of their own, and the layout is packed_qkv";
   if (problem.mask == AttentionMask::custom) return "prefill attention has no custom mask";

@@ -36,8 +36,8 @@ struct PrefillBlock {
 // A template whose kernels compute prefill attention: everything that a plan needs to know about
 // it. All families share one argument (AttentionPrefillParameters, which the tensor maps may
 // follow). Each has one entry point, named like the template, and is defined in the header of its
-// name. Plain data; the functions are pure. REQUIRES for the functions: prefill_gap() finds
-// nothing.
+// name. Plain data; the functions are pure. REQUIRES for the functions:
+// prefill_expression_gap() finds nothing.
 struct PrefillFamily {
   const char* name;  // name of the template
   // Returns one sentence that states what the family has no kernel for, on devices that it may run
@@ -71,7 +71,10 @@ struct PrefillFamily {
 };
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can
-// express the problem. Generation that decode attention serves is such a gap.
+// express the problem.
+std::string prefill_expression_gap(const AttentionProblem& problem, ComputeCapability device);
+
+// Returns the same, and that decode attention serves the problem if it does.
 std::string prefill_gap(const AttentionProblem& problem, ComputeCapability device);
 
 // Returns one sentence that states that the family has no invariant numerics if the problem asks

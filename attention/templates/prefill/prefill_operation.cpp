@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prefill_operation.hpp"
 
+#include "attention_prefill_wgmma_family.hpp"
 #include "prefill_arguments.hpp"
 #include "prefill_families.hpp"
 #include "prefill_plan.hpp"
 #include "rounding.hpp"
+#include "templates/decode/decode_family.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace cubinet {
 namespace {
@@ -127,16 +130,48 @@ class PrefillTemplateFamily final : public TemplateFamily {
   const PrefillFamily& family_;
 };
 
+// Returns whether generation is faster with tiles of prompts on Hopper than with decode attention,
+// which reads KV once for every 64 rows. Tiles of prompts have 128 rows, but their splits of KV
+// cost more. The limits are measured: docs/kernels/attention_prefill_wgmma.md#generation.
+bool is_wide_generation(const AttentionProblem& problem, ComputeCapability device) {
+  constexpr std::uint64_t kRowsOfDecode = 64;
+  constexpr std::uint64_t kRowsOfTile = 128;
+  constexpr std::uint64_t kLeastTiles = 32;
+  constexpr std::uint64_t kLeastTokens = 40000;  // of all sequences and KV heads
+  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
+  if (!problem.is_generation() || rows <= kRowsOfDecode || problem.is_invariant()) return false;
+  if (!decode_gap(problem, device).empty() || !decode_has_sizes(problem)) return false;
+  if (!prefill_expression_gap(problem, device).empty()) return false;
+  if (!kAttentionPrefillWgmma.gap(problem, device).empty()) return false;
+  // Weights of e4m3 would be rounded with many rows alone. Its time has not been measured.
+  if (problem.data_type_q == DataType::e4m3) return false;
+  const std::uint64_t caches = std::uint64_t{problem.batch} * problem.heads_kv;
+  if (caches * divide_up(rows, kRowsOfTile) >= kLeastTiles) return true;
+  std::uint64_t tokens = std::uint64_t{problem.batch} * problem.kv_len;
+  if (!problem.kv_lengths.empty())
+    tokens = std::accumulate(problem.kv_lengths.begin(), problem.kv_lengths.end(), std::uint64_t{0});
+  return tokens * problem.heads_kv >= kLeastTokens;
+}
+
 class PrefillOperation final : public OperationClass {
  public:
   std::string gap(const AttentionProblem& problem, ComputeCapability device) const override {
-    return prefill_gap(problem, device);
+    return is_wide_generation(problem, device) ? "" : prefill_gap(problem, device);
+  }
+
+  // Splits of a fixed length are those of decode attention, whatever the number of rows.
+  bool precedes(const PlanRequest& request) const override {
+    return !request.options.split_tokens && is_wide_generation(request.problem, request.device.capability);
   }
 
   std::vector<std::shared_ptr<const TemplateFamily>> families(const PlanRequest& request) const override {
+    const auto of = [](const PrefillFamily& family) {
+      return std::make_shared<const PrefillTemplateFamily>(family);
+    };
+    if (is_wide_generation(request.problem, request.device.capability)) return {of(kAttentionPrefillWgmma)};
     std::vector<std::shared_ptr<const TemplateFamily>> families;
     for (const PrefillFamily* family : prefill_families(request.problem, request.device.capability))
-      families.push_back(std::make_shared<const PrefillTemplateFamily>(*family));
+      families.push_back(of(*family));
     return families;
   }
 };

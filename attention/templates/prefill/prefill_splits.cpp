@@ -18,6 +18,16 @@ constexpr std::uint64_t kMostTilesPerSm = 8;
 // The fewest steps of a split. Writing and combining a partial result takes about as long.
 constexpr std::uint32_t kFewestSteps = 4;
 
+// The most tokens of a split if generation's lengths are not known. One long sequence among short
+// ones then has splits for many SMs. 64 steps take 80 us, far longer than their partial result.
+constexpr std::uint32_t kMostTokensOfUnknown = 8192;
+
+// Returns the least number of splits that a plan considers.
+std::uint32_t least_splits(const AttentionProblem& problem) {
+  if (!problem.is_generation() || !problem.kv_lengths.empty()) return 1;
+  return std::min(divide_up(problem.kv_len, kMostTokensOfUnknown), kMaximumPrefillSplits);
+}
+
 // Returns the bytes of all partial results, or more than kLargestTensorBytes.
 std::uint64_t partial_bytes(const AttentionProblem& problem, std::uint32_t splits) {
   const std::uint64_t rows = saturating_product(query_tokens(problem), problem.heads_q);
@@ -96,12 +106,15 @@ std::vector<PrefillSplits> prefill_split_candidates(const PlanRequest& request, 
     add(prefill_splits_of(problem, tile, *count));
     return candidates;
   }
-  add({});
+  const std::uint32_t least = prefill_splits_kv(family, problem) ? least_splits(problem) : 1;
+  add(prefill_splits_of(problem, tile, least));
+  if (candidates.empty()) add({});
   if (!prefill_splits_kv(family, problem)) return candidates;
   const std::uint64_t tiles = prefill_tiles(problem, tile, block);
   const std::uint32_t steps = divide_up(problem.kv_len, tile.kv);
-  for (std::uint32_t count = 2; count <= std::min(kMaximumPrefillSplits, steps / kFewestSteps) &&
-                                saturating_product(tiles, count) <= kMostTilesPerSm * request.device.sm_count;
+  for (std::uint32_t count = least + 1;
+       count <= std::min(kMaximumPrefillSplits, steps / kFewestSteps) &&
+       saturating_product(tiles, count) <= kMostTilesPerSm * request.device.sm_count;
        ++count)
     add(prefill_splits_of(problem, tile, count));
   return candidates;

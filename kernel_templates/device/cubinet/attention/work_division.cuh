@@ -64,7 +64,7 @@ struct WorkItem {
 };
 
 // The division of work, for one CTA. Each warp computes it itself; all lanes of the warp must call
-// the constructor, item() and tile().
+// the constructor, item(), next() and tile().
 template <class Shape>
 class WorkDivisionOf {
  public:
@@ -93,22 +93,16 @@ class WorkDivisionOf {
 
   // Returns the work item that starts at `unit`. REQUIRES: begin() <= unit < end().
   __device__ WorkItem item(const AttentionDecodeParameters& p, int unit) const {
-    int sequence = 0;
-    int first = 0;  // first unit of the sequence
-    if (p.batch > 1) find(p, unit, sequence, first);
-    const Sequence of(p, sequence);
-    const SequenceWorkOf<Shape> work(p, of);
-    WorkItem item{of, work.begin, 0, first, 0, unit, end_};
-    if (work.q_tiles > 1) {
-      item.q_tile = (unit - first) / work.units;
-      item.tile_begin += item.q_tile * work.units;
-    }
-    item.q_tile = item.q_tile * Shape::kClusterSize + rank_;
-    item.tile_end = item.tile_begin + work.units;
-    item.end = p.split_is_unit != 0 && !Shape::kInvariant ? unit + 1 : minimum(end_, item.tile_end);
-    return item;
+    return item_from(p, unit, 0, 0);
   }
 
+  // Returns the work item after another one. Looks for its sequence from that of the other one on.
+  // REQUIRES: previous.end < end().
+  __device__ WorkItem next(const AttentionDecodeParameters& p, const WorkItem& previous) const {
+    const int units = previous.tile_end - previous.tile_begin;
+    const int first = previous.tile_begin - previous.q_tile / Shape::kClusterSize * units;
+    return item_from(p, previous.end, previous.sequence.index, first);
+  }
   // Returns the slot of the CTA's partial result of a shared tile. The first item of a CTA may
   // belong to a tile that an earlier CTA began; the second slot of the CTA is for a tile that a
   // later CTA ends.
@@ -144,26 +138,65 @@ class WorkDivisionOf {
   }
 
  private:
-  __device__ static int units_of(const AttentionDecodeParameters& p, int sequence) {
-    return SequenceWorkOf<Shape>(p, Sequence(p, sequence)).all_units();
+  // A lane's loads of so many sequences are under way together.
+  static constexpr int kAtOnce = 4;
+
+  // Returns the work item that starts at `unit`. `first` is the first unit of `sequence`, which is
+  // not after the item's.
+  __device__ WorkItem item_from(const AttentionDecodeParameters& p, int unit, int sequence, int first) const {
+    if (p.batch > 1) find(p, unit, sequence, first);
+    const Sequence of(p, sequence);
+    const SequenceWorkOf<Shape> work(p, of);
+    WorkItem item{of, work.begin, 0, first, 0, unit, end_};
+    if (work.q_tiles > 1) {
+      item.q_tile = (unit - first) / work.units;
+      item.tile_begin += item.q_tile * work.units;
+    }
+    item.q_tile = item.q_tile * Shape::kClusterSize + rank_;
+    item.tile_end = item.tile_begin + work.units;
+    item.end = p.split_is_unit != 0 && !Shape::kInvariant ? unit + 1 : minimum(end_, item.tile_end);
+    return item;
+  }
+
+  // Loads the units of kAtOnce sequences, `stride` apart; sequences from `end` on have none.
+  __device__ static void load_units(const AttentionDecodeParameters& p, int first, int stride, int end,
+                                    int (&units)[kAtOnce]) {
+    Sequence sequences[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      sequences[i] = Sequence(p, minimum(first + i * stride, p.batch - 1));
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int of_sequence = SequenceWorkOf<Shape>(p, sequences[i]).all_units();
+      units[i] = first + i * stride < end ? of_sequence : 0;
+    }
   }
 
   __device__ int units_before(const AttentionDecodeParameters& p, int sequence) const {
-    int units = 0;
+    int sum = 0;
 #pragma unroll 1
-    for (int other = lane_; other < sequence; other += 32)
-      units += units_of(p, other);
-    return __reduce_add_sync(kAllLanes, units);
+    for (int other = lane_; other < sequence; other += 32 * kAtOnce) {
+      int units[kAtOnce];
+      load_units(p, other, 32, sequence, units);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        sum += units[i];
+    }
+    return __reduce_add_sync(kAllLanes, sum);
   }
 
-  // Finds the sequence of a unit, and the first unit of that sequence. Checks 32 sequences at a
-  // time.
+  // Finds the sequence of a unit, and the first unit of that sequence, from a sequence before it
+  // on. Checks 32 * kAtOnce sequences at a time, of which a lane has adjacent ones.
   __device__ void find(const AttentionDecodeParameters& p, int unit, int& sequence, int& first) const {
 #pragma unroll 1
-    for (;; sequence += 32) {
-      const int own = sequence + lane_;
-      const int units = own < p.batch ? units_of(p, own) : 0;
-      int end = units;  // end of the lane's sequence
+    for (;; sequence += 32 * kAtOnce) {
+      int units[kAtOnce];
+      load_units(p, sequence + kAtOnce * lane_, 1, p.batch, units);
+      int own = 0;
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        own += units[i];
+      int end = own;  // end of the lane's sequences
 #pragma unroll
       for (int offset = 1; offset < 32; offset *= 2) {
         const int before = __shfl_up_sync(kAllLanes, end, offset);
@@ -172,9 +205,16 @@ class WorkDivisionOf {
       end += first;
       const unsigned later = __ballot_sync(kAllLanes, unit < end);
       const int lane = later != 0 ? __ffs(later) - 1 : 31;
-      first = __shfl_sync(kAllLanes, later != 0 ? end - units : end, lane);
+      first = __shfl_sync(kAllLanes, later != 0 ? end - own : end, lane);
       if (later == 0) continue;
-      sequence += lane;
+      sequence += kAtOnce * lane;
+#pragma unroll
+      for (int i = 0; i < kAtOnce - 1; ++i) {
+        const int of_sequence = __shfl_sync(kAllLanes, units[i], lane);
+        if (unit < first + of_sequence) return;
+        first += of_sequence;
+        ++sequence;
+      }
       return;
     }
   }

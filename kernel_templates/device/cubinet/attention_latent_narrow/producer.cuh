@@ -36,7 +36,7 @@ class Producer {
         for (int i = 0;; ++i) {
           // These look-ups wait for memory several times, so they run while the ring is full.
           if (i == minimum(steps, kStepsAhead) && more) {
-            next = division.item(p_, item.end);
+            next = division.next(p_, item);
             prefetch_q(next);
           }
           if (i == steps) break;

@@ -21,6 +21,9 @@ struct BenchmarkCase {
   std::vector<std::int32_t> kv_lengths = {};  // of each sequence; empty: all problem.kv_len
   // With ragged_q: the query tokens of each sequence. Empty: random ones up to problem.q_len.
   std::vector<std::int32_t> q_lengths = {};
+  // Tokens with which all sequences begin. problem.kv_len and kv_lengths count them. If not 0, the
+  // run is that of a SharedPrefixProblem, without alternatives.
+  std::uint32_t shared_prefix = 0;
   bool lengths_unknown = false;            // if true, the plan does not use them, as in a CUDA graph
   bool starts_early = false;               // PlanOptions::starts_early
   std::uint32_t splits = 0;                // PlanOptions::splits; 0: as planned

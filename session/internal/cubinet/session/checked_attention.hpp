@@ -65,6 +65,13 @@ AttentionTensors run_tensors(const BoundAttention& attention, const TensorBuffer
 Result<AttentionVerdict> verdict_of(const std::shared_ptr<const Device>& device,
                                     const BoundAttention& attention, const TensorBuffers& buffers,
                                     const AttentionInputs& inputs, const AttentionOutputs& reference);
+// Does the same with any run that reads and writes the buffers. If `writes_lse`, the log-sum-exps
+// are compared, too.
+Result<AttentionVerdict> verdict_of_run(const std::shared_ptr<const Device>& device,
+                                        const AttentionProblem& problem, bool writes_lse,
+                                        const TensorBuffers& buffers, const AttentionInputs& inputs,
+                                        const AttentionOutputs& reference,
+                                        const Callback<Result<void>(CUstream)>& run);
 
 // Returns the time of one run: the median over `replays` of a CUDA graph of kRunsOfGraph runs.
 inline constexpr std::uint32_t kRunsOfGraph = 10;
