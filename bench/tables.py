@@ -308,10 +308,24 @@ def mixed_figures():
     return lines
 
 
+def prefill_figures():
+    document = results("prefill_table")
+    lines = paragraph(f"{document['machine']['gpu']}, commit {document['commit']}, `scripts/gpu_check.sh prefill_table`; TFLOP/s"
+                      " of what rows see, speed relative to the peer's, goals of the speed:")
+    lines += ["", "| case | TFLOP/s | of FA3 | of cuDNN | goal |", "|---|---|---|---|---|"]
+    for case in document["rows"]:
+        speeds = {peer["name"]: f"{1 / peer['ratio']:.3f}" for peer in case["peers"] if "ratio" in peer}
+        goals = [f"{1 / float(goal['goal'].split(':')[-1]):.2f} of {goal['goal'].split(':')[1]}: {'met' if goal['met'] else '**missed**'}"
+                 for goal in case.get("goals", [])]
+        lines.append(f"| {case_of(case)} | {number(case['teraflops'])} | {speeds.get('FA3', '')} | {speeds.get('cuDNN', '')} |"
+                     f" {'<br>'.join(goals)} |")
+    return lines
+
+
 TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "latent_batches": attention, "prefill_table": attention, "invariant_table": attention, "attention_sample": attention_sample, "attention_errors": errors, "attention_speculative": speculative,
           "deep_gemm": deep_gemm}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "shared_prefix": shared_prefix_figures, "mixed": mixed_figures, "sources": sources_figures, "corpus": corpus_figures}
+           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "shared_prefix": shared_prefix_figures, "mixed": mixed_figures, "prefill": prefill_figures, "sources": sources_figures, "corpus": corpus_figures}
 
 
 def with_figures(text):
