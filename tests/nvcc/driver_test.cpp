@@ -190,6 +190,22 @@ TEST_CASE("A home that cannot be used is one warning, and the output is written"
   CHECK(result.err.find("cubinet-nvcc: ", first + 1) == std::string::npos);
 }
 
+TEST_CASE("A home that may not be read is one warning, and the output is written") {
+  const NvccSandbox sandbox;
+  REQUIRE(sandbox.run(kLine).status == 0);  // makes the home, which only its owner may read
+  std::filesystem::remove(sandbox / "out.cubin");
+  const auto result = sandbox.run_as_nobody(kLine);
+  if (!result) {
+    test::skip("another user cannot run the executable here");
+    return;
+  }
+  CHECK(result->status == 0);
+  CHECK(sandbox.has("out.cubin"));
+  const std::size_t first = result->err.find("cubinet-nvcc: warning: ");
+  REQUIRE(first != std::string::npos);
+  CHECK(result->err.find("cubinet-nvcc: ", first + 1) == std::string::npos);
+}
+
 TEST_CASE("An output that is no regular file is for nvcc") {
   const NvccSandbox sandbox;
   CHECK(sandbox.run({"kernel.cu", "-cubin", "-arch=sm_90a", "-o", "/dev/null"}).status == 0);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -28,12 +30,20 @@ class NvccSandbox {
 
   ToolResult run(const std::vector<std::string>& arguments,
                  std::vector<std::pair<std::string, std::string>> environment = {}) const {
-    ToolSetting setting;
-    setting.executable = CUBINET_NVCC_TOOL;
-    setting.folder = sandbox_ / "";
-    setting.environment = std::move(environment);
-    setting.environment.emplace_back("CUBINET_HOME", sandbox_.home().string());
-    setting.environment.emplace_back("CUBINET_NVCC", sandbox_.path("nvcc"));
+    return test::run_tool(arguments, setting_for(std::move(environment)));
+  }
+  // Runs the line as a user without privileges, to whom the sandbox is open. Returns nullopt where
+  // that cannot be tried: it needs root, and an NVRTC that this user finds.
+  std::optional<ToolResult> run_as_nobody(const std::vector<std::string>& arguments) const {
+    if (::geteuid() != 0) return std::nullopt;
+    std::filesystem::permissions(sandbox_ / "", std::filesystem::perms::all);
+    ToolSetting setting = setting_for({});
+    setting.executable = sandbox_ / "cubinet-nvcc";
+    std::filesystem::copy_file(CUBINET_NVCC_TOOL, setting.executable);
+    setting.user = 65534;
+    ToolSetting without_home = setting;
+    without_home.environment = {{"CUBINET_HOME", ""}};
+    if (test::run_tool({"--version"}, without_home).status != 0) return std::nullopt;
     return test::run_tool(arguments, setting);
   }
   // Returns the lines that nvcc was called with.
@@ -52,6 +62,16 @@ class NvccSandbox {
   bool has(std::string_view name) const { return std::filesystem::exists(sandbox_ / name); }
 
  private:
+  ToolSetting setting_for(std::vector<std::pair<std::string, std::string>> environment) const {
+    ToolSetting setting;
+    setting.executable = CUBINET_NVCC_TOOL;
+    setting.folder = sandbox_ / "";
+    setting.environment = std::move(environment);
+    setting.environment.emplace_back("CUBINET_HOME", sandbox_.home().string());
+    setting.environment.emplace_back("CUBINET_NVCC", sandbox_.path("nvcc"));
+    return setting;
+  }
+
   Sandbox sandbox_;
 };
 
