@@ -12,7 +12,8 @@ Usage: deep_gemm_lines.py --cubinet-nvcc FILE --tool FILE --wheel FOLDER [--nvcc
 The sources are the wheel's own: the formats in its `_C.so`, filled with the values of deep_gemm_kernels.json, and each has
 the SHA-256 of what its host code wrote (scripts/record_deep_gemm). The run is refused if the formats of the wheel, the
 kernels of its headers and the generators of deep_gemm_kernels.json are not the same, if a parameter lacks a value, or if a
-boolean has one value and no reason is known. Exits with 1 if a line fails, or a kernel differs from nvcc's."""
+boolean has one value and no reason is known. Exits with 1 if a line fails that nvcc compiles, or a kernel differs from
+nvcc's."""
 import argparse
 import hashlib
 import json
@@ -34,7 +35,7 @@ OTHERS = ("sm100_", "sm120_")
 ONE_VALUE = {
     "kIsContextLens2D": "the host code refuses lengths of one dimension",
     "kIsVarlen": "the host code refuses indices on 9.0",
-    "kTransposed": "no operation of 9.0 writes scales that are not transposed",
+    "kTransposed": "the header refuses scales that are not transposed",
 }
 BOUNDS = ("max_threads", "required_threads", "minimum_blocks", "cluster")
 
@@ -165,31 +166,43 @@ def environments(arguments, scratch):
     return ours, {"PATH": os.environ["PATH"], "HOME": scratch}
 
 
+def only_of(generator, refused):
+    """Returns the number of kernels that nvcc refuses, too, and the values that no other kernel has."""
+    kernels = [set(zip(generator["values"], kernel["values"])) for kernel in generator["kernels"]]
+    compiled = set().union(*(each for number, each in enumerate(kernels) if number not in refused))
+    only = set().union(*(kernels[number] for number in refused)) - compiled
+    return {"kernels": len(refused), "values": [f"{name} = {value}" for name, value in sorted(only)]}
+
+
 def replay(generator, formats, compilers, inspector, first):
     """Returns a row of the results page, and the failures."""
-    values, equal, sizes, failures = {}, [], {}, []
+    values, equal, sizes, failures, refused = {}, [], {}, [], []
     for number, source in enumerate(sources_of(formats, generator, first)):
-        images = {}
+        images, seconds = {}, {}
         for name, compiler in compilers.items():
             images[name], printed = compiler.compile(source)
-            values.setdefault(name, []).append(compiler.seconds)
-            if images[name] is None:
-                failures.append(f"{generator['kernel']} {number}, {name}: {printed.strip()[-600:]}")
-            else:
-                sizes.setdefault(name, []).append(len(images[name]))
+            seconds[name] = compiler.seconds
+            if name == "nvcc" and images[name] is None:
+                refused.append(number)
+            elif (images[name] is None) != (number in refused):
+                failures.append(f"{generator['kernel']} {number}, {name}: {printed.strip()[-600:] or 'nvcc refuses it'}")
         if None in images.values():
             continue
+        for name, image in images.items():
+            values.setdefault(name, []).append(seconds[name])
+            sizes.setdefault(name, []).append(len(image))
         if images["cubinet"] != images["cubinet, hit"]:
             failures.append(f"{generator['kernel']} {number}: a hit gives another image")
         if "nvcc" in images:
             equal.append(inspector.compare(images["cubinet"], images["nvcc"]))
             wrong = [what for what, same in equal[-1].items() if not same and what != "names"]
             failures += [f"{generator['kernel']} {number}: {what}" for what in wrong]
-        print(f"{generator['kernel']} {number}: " + ", ".join(f"{each[-1]:.1f}" for each in values.values()), file=sys.stderr,
+        print(f"{generator['kernel']} {number}: " + ", ".join(f"{each:.1f}" for each in seconds.values()), file=sys.stderr,
               flush=True)
     counts = {what: sum(each[what] for each in equal) for what in (equal[0] if equal else {})}
     made = row(generator["kernel"], "s", values, {})
     made |= {"header": generator["header"], "requested": generator["requested"], "kernels": number + 1, "equal": counts,
+             "refused": only_of(generator, refused),
              "bytes": {name: round(statistics.median(each)) for name, each in sizes.items()}}
     return made, failures
 
@@ -213,9 +226,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="deep-gemm-lines-") as scratch:
         ours, theirs = environments(arguments, scratch)
         cubinet = Compiler(arguments.cubinet_nvcc.resolve(), document["line"], include, ours)
-        compilers = {"cubinet": cubinet, "cubinet, hit": cubinet}
-        if arguments.nvcc:
-            compilers["nvcc"] = Compiler(arguments.nvcc, document["line"], include, theirs)
+        compilers = {"nvcc": Compiler(arguments.nvcc, document["line"], include, theirs)} if arguments.nvcc else {}
+        compilers |= {"cubinet": cubinet, "cubinet, hit": cubinet}
         for generator in document["generators"]:
             made, failed = replay(generator, formats, compilers, Inspector(arguments.tool.resolve()), arguments.first)
             rows.append(made)

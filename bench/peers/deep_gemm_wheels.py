@@ -11,6 +11,7 @@ kernel does not compile with all, or all do without one."""
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -59,7 +60,9 @@ def compile_all(arguments, wheels, scratch):
     result.unlink()
     passed = [text for text in document["failures"] if text.startswith("passed on: ")]
     failed = {text.split(",")[0] for text in document["failures"] if text not in passed}
-    return {"kernels": len(document["rows"]), "compiled": len(document["rows"]) - len(failed), "reasons": passed}
+    missing = sorted(set(re.findall(r'could not open source file "(.*?)"', "".join(passed))))
+    missing += ["NVRTC"] if any("no NVRTC" in reason for reason in passed) else []
+    return {"kernels": len(document["rows"]), "compiled": len(document["rows"]) - len(failed), "missing": missing}
 
 
 def main():
