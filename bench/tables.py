@@ -240,7 +240,7 @@ def deep_gemm_lines(document):
         compiled = row["kernels"] - refused
         lines.append(f"| `{row['name'].split(':')[-1]}` | {row['requested']} | {compiled}, {refused} | {equal['names']},"
                      f" {equal['names but for int64_t']} | {equal['parameters']} | {seen['cubinet']:.1f} |"
-                     f" {seen['cubinet, hit']:.1f} | {seen['nvcc']:.1f} | {row['bytes']['cubinet']:,} | {row['bytes']['nvcc']:,} |")
+                     f" {seen['cubinet, hit']:.2f} | {seen['nvcc']:.1f} | {row['bytes']['cubinet']:,} | {row['bytes']['nvcc']:,} |")
     return lines
 
 
@@ -251,7 +251,7 @@ def deep_gemm_lines_figures():
     equal = sum(min(count for what, count in row["equal"].items() if what != "names") for row in rows)
     lines = paragraph(f"The host code requested {sum(row['requested'] for row in rows):,} kernels of {len(rows)} generators. Of these"
                       f" {compiled} were compiled with both, and {equal} have nvcc's parameters, launch bounds and, but for `int64_t`,"
-                      f" names. Medians on {document['machine']['cores']} busy cores of {document['machine']['cpu']}, no GPU, commit"
+                      f" names. Medians on {document['machine']['cores']} cores of {document['machine']['cpu']}, no GPU, commit"
                       f" {document['commit']}:")
     lines += ["", *deep_gemm_lines(document)]
     only = [value for row in rows for value in row["refused"]["values"]]
