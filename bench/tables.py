@@ -19,7 +19,7 @@ from sample_judge import best_peer  # noqa: E402
 
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "threads", "busy", "soak", "prepare", "launch_peers", "python_launch", "python_first", "python_decode", "shared_prefix", "mixed", "transformers_generate", "transformers_prompts", "vllm_attention", "vllm_engine", "invariance", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "latent_batches", "prefill_table", "invariant_table", "attention_sample", "attention_errors", "attention_speculative",
-         "import", "deep_gemm", "sources"]
+         "import", "deep_gemm", "deep_gemm_lines", "deep_gemm_wheels", "sources"]
 RESULTS_PAGE = "bench/results/README.md"
 RESULTS_INTRODUCTION = """# Results of the last benchmark run
 
@@ -252,6 +252,49 @@ def deep_gemm_figures():
     return lines
 
 
+def deep_gemm_lines(document):
+    lines = ["| kernel | requested | compiled, refused | same names, same but for `int64_t` | same parameters | cubinet, s | hit, s |"
+             " nvcc, s | bytes | nvcc's |", "|---|---|---|---|---|---|---|---|---|---|"]
+    for row in document["rows"]:
+        seen, equal, refused = row["median"], row["equal"], row["refused"]["kernels"]
+        compiled = row["kernels"] - refused
+        lines.append(f"| `{row['name'].split(':')[-1]}` | {row['requested']} | {compiled}, {refused} | {equal['names']},"
+                     f" {equal['names but for int64_t']} | {equal['parameters']} | {seen['cubinet']:.1f} |"
+                     f" {seen['cubinet, hit']:.2f} | {seen['nvcc']:.1f} | {row['bytes']['cubinet']:,} | {row['bytes']['nvcc']:,} |")
+    return lines
+
+
+def deep_gemm_lines_figures():
+    document = results("deep_gemm_lines")
+    rows = document["rows"]
+    compiled = sum(row["kernels"] - row["refused"]["kernels"] for row in rows)
+    equal = sum(min(count for what, count in row["equal"].items() if what != "names") for row in rows)
+    lines = paragraph(f"The host code requested {sum(row['requested'] for row in rows):,} kernels of {len(rows)} generators. Of these"
+                      f" {compiled} were compiled with both, and {equal} have nvcc's parameters, launch bounds and, but for `int64_t`,"
+                      f" names. Medians on {document['machine']['cores']} cores of {document['machine']['cpu']}, no GPU, commit"
+                      f" {document['commit']}:")
+    lines += ["", *deep_gemm_lines(document)]
+    only = [value for row in rows for value in row["refused"]["values"]]
+    refused = sum(row["refused"]["kernels"] for row in rows)
+    if refused:
+        names = "; ".join(f"`{value.split(' ', 1)[1]}`" for value in only)
+        lines += ["", *paragraph(f"nvcc refuses {refused} of the kernels that the host code requests, and so does cubinet: a"
+                                 " `static_assert` of their header fails" + (f". Only these have {names}." if only else "."))]
+    return lines
+
+
+def deep_gemm_wheels(document):
+    lines = ["| wheels | compiled | missing, among others |", "|---|---|---|"]
+    for row in document["rows"]:
+        missing = ", ".join(f"`{name}`" for name in row["missing"][:2])
+        lines.append(f"| {row['name']} | {row['compiled']} of {row['kernels']} | {missing} |")
+    return lines
+
+
+def deep_gemm_wheels_figures():
+    return deep_gemm_wheels(results("deep_gemm_wheels"))
+
+
 def sources_table(document):
     lines = ["| sources | kernels | built | core-seconds | s | bundle, MB | images, MB | import, s |", "|---|---|---|---|---|---|---|---|"]
     for row in document["rows"]:
@@ -273,12 +316,12 @@ def corpus_figures():
     lines = paragraph(f"cubinet's machine code is that of bare NVRTC for {document['same_code']} of {document['compared']} items "
                       "that both compile:")
     timed = "seconds" in document["rows"][0]
-    lines += ["", "| | images | smaller | kB before | kB |" + (" s before | s |" if timed else ""),
-              "|---|---:|---:|---:|---:|" + ("---:|---:|" if timed else "")]
+    lines += ["", "| | images | smaller | kB before | kB |" + (" s before | s | core-s before | core-s |" if timed else ""),
+              "|---|---:|---:|---:|---:|" + ("---:|" * 4 if timed else "")]
     for row in document["rows"]:
-        times = f" {row['seconds_before']} | {row['seconds']} |" if timed else ""
+        times = [f" {row[name]:.0f} |" for name in ("seconds_before", "seconds", "cores_before", "cores")] if timed else []
         lines.append(f"| {row['name']} | {row['items']} | {row['smaller']} | {row['bytes_before'] / 1000:.0f} |"
-                     f" {row['bytes'] / 1000:.0f} |{times}")
+                     f" {row['bytes'] / 1000:.0f} |" + "".join(times))
     return lines
 
 
@@ -308,10 +351,25 @@ def mixed_figures():
     return lines
 
 
+def prefill_figures():
+    document = results("prefill_table")
+    lines = paragraph(f"{document['machine']['gpu']}, commit {document['commit']}, `scripts/gpu_check.sh prefill_table`; TFLOP/s"
+                      " of what rows see, speed relative to the peer's, goals of the speed:")
+    lines += ["", "| case | TFLOP/s | of FA3 | of cuDNN | goal |", "|---|---|---|---|---|"]
+    for case in document["rows"]:
+        speeds = {peer["name"]: f"{1 / peer['ratio']:.3f}" for peer in case["peers"] if "ratio" in peer}
+        goals = [f"{1 / float(goal['goal'].split(':')[-1]):.2f} of {goal['goal'].split(':')[1]}: {'met' if goal['met'] else '**missed**'}"
+                 for goal in case.get("goals", [])]
+        lines.append(f"| {case_of(case)} | {number(case['teraflops'])} | {speeds.get('FA3', '')} | {speeds.get('cuDNN', '')} |"
+                     f" {'<br>'.join(goals)} |")
+    return lines
+
+
 TABLES = {"sources": sources_table, "busy": busy, "soak": soak, "decode": decode, "attention_table": attention, "latent_batches": attention, "prefill_table": attention, "invariant_table": attention, "attention_sample": attention_sample, "attention_errors": errors, "attention_speculative": speculative,
-          "deep_gemm": deep_gemm}
+          "deep_gemm": deep_gemm, "deep_gemm_lines": deep_gemm_lines, "deep_gemm_wheels": deep_gemm_wheels}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
-           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "shared_prefix": shared_prefix_figures, "mixed": mixed_figures, "sources": sources_figures, "corpus": corpus_figures}
+           "selection": selection_figures, "deep_gemm": deep_gemm_figures, "deep_gemm_lines": deep_gemm_lines_figures,
+           "deep_gemm_wheels": deep_gemm_wheels_figures, "shared_prefix": shared_prefix_figures, "mixed": mixed_figures, "prefill": prefill_figures, "sources": sources_figures, "corpus": corpus_figures}
 
 
 def with_figures(text):

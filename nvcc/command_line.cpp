@@ -24,6 +24,18 @@ std::vector<std::string> folders_of(const EnvironmentVariables& environment, std
   return folders;
 }
 
+// nvcc adds what these variables have to the commands of its parts (nvcc.profile).
+constexpr std::string_view kFlagVariables[] = {"INCLUDES", "SYSTEM_INCLUDES", "CUDAFE_FLAGS", "NVVM_FLAGS",
+                                               "PTXAS_FLAGS"};
+
+Result<void> check_flag_variables(const EnvironmentVariables& environment) {
+  for (const std::string_view variable : kFlagVariables) {
+    if (!environment.find(variable).value_or("").empty())
+      return for_nvcc("the environment sets " + std::string(variable) + ", which nvcc adds to its commands");
+  }
+  return {};
+}
+
 // Adds the folders that the host's preprocessor searches, and so does nvcc: those of CPATH before
 // the line's system folders, those of CPLUS_INCLUDE_PATH after them.
 Result<void> add_folders_of(const EnvironmentVariables& environment, CompileLine& line) {
@@ -44,8 +56,8 @@ Result<void> add_folders_of(const EnvironmentVariables& environment, CompileLine
 Result<void> add_words(const EnvironmentVariables& environment, std::string_view variable,
                        std::vector<std::string>& arguments) {
   const std::string flags = environment.find(variable).value_or("");
-  if (flags.find_first_of("\"'\\") != std::string::npos)
-    return for_nvcc("`" + std::string(variable) + "` has a quote or a backslash");
+  if (flags.find_first_of("\"'\\\n\r\v\f") != std::string::npos)
+    return for_nvcc("`" + std::string(variable) + "` has a quote, a backslash or several lines");
   std::istringstream words(flags);
   for (std::string word; words >> word;)
     arguments.push_back(word);
@@ -69,6 +81,7 @@ bool requests_version(const std::vector<std::string>& arguments) {
 
 Result<CompileLine> parse_command_line(const std::vector<std::string>& arguments,
                                        const EnvironmentVariables& environment) {
+  CUBINET_TRY(check_flag_variables(environment));
   CUBINET_TRY_ASSIGN(CompileLine line, parse_compile_line(arguments));
   CUBINET_TRY(add_folders_of(environment, line));
   return line;

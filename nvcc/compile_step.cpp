@@ -38,7 +38,7 @@ Result<SourceProgram> program_of(const CompileLine& line) {
   CUBINET_TRY_ASSIGN(const std::filesystem::path whole, absolute_path(file));
   program.folder = whole.parent_path().string();
   program.flags = line.flags;
-  program.preludes.push_back({kPreambleName, std::string(preamble()), {}});
+  program.preludes.push_back({kPreambleName, preamble(line.flags), {}});
   program.headers = adapted_headers(line.include_directories);
   return program;
 }

@@ -4,7 +4,9 @@
 #include <cubinet/base/sha256.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 
 namespace cubinet::nvcc {
 namespace {
@@ -29,6 +31,17 @@ static __device__ __forceinline__ void cudaGridDependencySynchronize() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 )";
+
+// Macros of the numerics that NVRTC defines, the first even without its flag, and nvcc does not. A
+// source that tests them would get other code.
+constexpr std::array<std::string_view, 4> kNvrtcMacros = {"__USE_FAST_MATH__", "__CUDA_FTZ",
+                                                          "__CUDA_PREC_DIV", "__CUDA_PREC_SQRT"};
+
+bool defines(const std::vector<std::string>& flags, std::string_view macro) {
+  return std::any_of(flags.begin(), flags.end(), [&](std::string_view flag) {
+    return flag.starts_with("-D") && flag.substr(2, flag.find('=') - 2) == macro;
+  });
+}
 
 // CuTe's descriptors of TMA are CUtensorMap under nvcc and a structure of its own under NVRTC. They
 // are kernel parameters, so names and offsets would differ. The only alignas in this header begin
@@ -60,8 +73,12 @@ constexpr std::string_view kTmaText = R"(#pragma once
 
 }  // namespace
 
-std::string_view preamble() {
-  return kPreamble;
+std::string preamble(const std::vector<std::string>& flags) {
+  std::string text(kPreamble);
+  for (const std::string_view macro : kNvrtcMacros) {
+    if (!defines(flags, macro)) text += "#undef " + std::string(macro) + "\n";
+  }
+  return text;
 }
 
 std::map<std::string, std::string> adapted_headers(const std::vector<std::string>& folders) {
@@ -74,7 +91,7 @@ std::map<std::string, std::string> adapted_headers(const std::vector<std::string
 }
 
 std::string preamble_digest() {
-  return sha256(as_bytes(std::string(kPreamble) + std::string(kTmaText))).to_hex();
+  return sha256(as_bytes(preamble({}) + std::string(kTmaText))).to_hex();
 }
 
 }  // namespace cubinet::nvcc

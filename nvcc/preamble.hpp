@@ -3,16 +3,16 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cubinet::nvcc {
 
 inline constexpr const char* kPreambleName = "nvcc_preamble.cuh";
 
-// Returns the text that is included before the first line of each source. It declares what nvcc
-// declares by itself and NVRTC does not.
-std::string_view preamble();
+// Returns the text that is included before the first line of a source. It declares what nvcc
+// declares by itself and NVRTC does not. It undefines macros that NVRTC alone defines, unless a
+// flag of the source defines them.
+std::string preamble(const std::vector<std::string>& flags);
 
 // Returns the texts of headers that would declare other parameters under NVRTC than under nvcc, by
 // the names that #include gives. Each includes the original. A header is contained only if one of

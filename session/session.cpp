@@ -17,9 +17,11 @@ Session::Session(SessionOptions options, std::shared_ptr<Home> home, std::shared
       recorder_(std::move(recorder)) {}
 
 Result<std::shared_ptr<Session>> Session::open(SessionOptions options) {
-  CUBINET_TRY_ASSIGN(TemplateCatalog catalog,
-                     load_catalog(*posix_file_system(), options.template_files, options.home, options.log));
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
+  // The catalogs of a home that cannot be used are not read either.
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog,
+                     load_catalog(*posix_file_system(), options.template_files,
+                                  opened.home == nullptr ? std::string() : options.home, options.log));
   auto home = opened.home;
   auto recorder = std::make_shared<WorkloadRecorder>(options.log, options.record_folder);
   auto journal = std::make_shared<JournalWriter>(

@@ -95,11 +95,16 @@ std::vector<std::string> files_of_templates(FileSystem& files, const std::vector
 
 namespace {
 
-// Adds the kernels of the home's catalogs of sources.
-Result<void> add_catalogs(const std::string& home, const LogSink& log, TemplateCatalog& catalog) {
+// Adds the kernels of the home's catalogs of sources. Logs a warning if they cannot be read.
+void add_catalogs(const std::string& home, const LogSink& log, TemplateCatalog& catalog) {
   const SourceCatalogs catalogs(home);
-  CUBINET_TRY_ASSIGN(const auto manifests, catalogs.list(log));
-  for (const SourceManifest& manifest : manifests) {
+  const auto manifests = catalogs.list(log);
+  if (!manifests) {
+    cubinet::log(log, LogLevel::warning,
+                 "the home's catalogs of sources are not read: " + manifests.error().to_line());
+    return;
+  }
+  for (const SourceManifest& manifest : *manifests) {
     for (auto& kernel : templates_of(manifest, catalogs)) {
       if (const auto added = catalog.add(std::move(kernel)); !added)
         cubinet::log(log, LogLevel::warning,
@@ -107,7 +112,6 @@ Result<void> add_catalogs(const std::string& home, const LogSink& log, TemplateC
                                  added.error().to_line()));
     }
   }
-  return {};
 }
 
 }  // namespace
@@ -122,7 +126,7 @@ Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::s
       CUBINET_TRY(catalog.add(std::move(kernel_template)));
     }
   }
-  CUBINET_TRY(add_catalogs(home, log, catalog));
+  add_catalogs(home, log, catalog);
   return catalog;
 }
 

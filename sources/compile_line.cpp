@@ -207,7 +207,9 @@ class LineReader {
     if (stated.virtual_one.empty()) return not_read("it states no architecture");
     CUBINET_TRY_ASSIGN(line_.target, target_named(stated.virtual_one));
     std::string_view product = stated.virtual_one;
+    if (generated_ && stated.real_one.empty()) return not_read("it generates code without stating which");
     if (!stated.real_one.empty()) {
+      if (!product.starts_with("compute_")) return not_read("it generates code from a real architecture");
       CUBINET_TRY_ASSIGN(const SmTarget real, target_named(stated.real_one));
       if (real != line_.target) return not_read("it compiles for one architecture by way of another");
       product = stated.real_one;

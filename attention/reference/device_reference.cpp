@@ -42,15 +42,18 @@ Result<AttentionReferenceParameters> reference_argument(const AttentionProblem& 
 }  // namespace
 
 bool has_device_reference(const AttentionProblem& problem) {
-  const bool is_wide = problem.data_type_q == DataType::bf16 || problem.data_type_q == DataType::fp16;
+  const auto has_type = [](DataType type) {
+    return type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3;
+  };
   const auto one_of = [](std::uint32_t value, std::initializer_list<std::uint32_t> values) {
     return std::find(values.begin(), values.end(), value) != values.end();
   };
-  return is_wide && problem.data_type_k == problem.data_type_q &&
-         problem.data_type_v == problem.data_type_q && problem.layout != QkvLayout::packed_qkv &&
-         problem.mask != AttentionMask::custom && problem.sparse == SparseAttention::none &&
-         problem.chunk == kUnlimited && !problem.append && !problem.is_mla_generation() &&
-         one_of(problem.head_dim_qk, {64, 128, 192, 256, 512}) &&
+  const bool has_types =
+      has_type(problem.data_type_q) && problem.data_type_k == problem.data_type_v &&
+      (problem.data_type_k == problem.data_type_q || problem.data_type_k == DataType::e4m3);
+  return has_types && problem.layout != QkvLayout::packed_qkv && problem.mask != AttentionMask::custom &&
+         problem.sparse == SparseAttention::none && problem.chunk == kUnlimited && !problem.append &&
+         !problem.is_mla_generation() && one_of(problem.head_dim_qk, {64, 128, 192, 256, 512}) &&
          one_of(problem.head_dim_v, {64, 128, 256, 512});
 }
 
@@ -61,6 +64,7 @@ Result<AttentionOutputs> attention_reference_on(Runtime& runtime, const std::sha
     return Error{ErrorCode::unsupported, "no kernel computes the reference of this problem on a device"};
   KernelSpec spec{kReferenceTemplate, {}};
   spec.set("dtype", ParameterValue(std::string(to_string(problem.data_type_q))))
+      .set("dtype_kv", ParameterValue(std::string(to_string(problem.data_type_k))))
       .set("head_dim_qk", problem.head_dim_qk)
       .set("head_dim_v", problem.head_dim_v)
       .set("kv_layout", problem.layout == QkvLayout::paged_kv ? "paged" : "contiguous");

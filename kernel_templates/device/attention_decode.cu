@@ -270,7 +270,8 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
     process_item(p, division, item, head_kv, shared_address(shared));
     if (item.end >= division.end()) return;
     __syncthreads();
-    item = division.next(p, item);
+    // Beside a custom mask there are no registers to keep the item in.
+    item = Shape::kCustomMask ? division.item(p, item.end) : division.next(p, item);
   }
 }
 

@@ -6,14 +6,20 @@
   "summary": "Attention in double precision, from the definition: what other kernels are compared with where a CPU is too slow",
   "minimum_target": "sm_80",
   "parameters": [
-    {"name": "dtype", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
-     "summary": "element type of Q, K and V"},
+    {"name": "dtype", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
+     "summary": "element type of Q"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
+     "summary": "element type of K and V: that of Q, or e4m3"},
     {"name": "head_dim_qk", "type": "int", "values": [64, 128, 192, 256, 512, 576], "default": 128,
      "summary": "elements of a row of Q and K"},
     {"name": "head_dim_v", "type": "int", "values": [64, 128, 256, 512], "default": 128,
      "summary": "elements of a row of V and of the output"},
     {"name": "kv_layout", "type": "choice", "values": ["paged", "contiguous"], "default": "paged",
      "summary": "paged: a pool of pages, whose size is given at run time; contiguous: the tokens of a sequence have one stride"}
+  ],
+  "constraints": [
+    {"require": "dtype_kv == dtype || dtype_kv == 'e4m3'",
+     "message": "dtype_kv must be dtype or e4m3: no kernel has K and V of another type"}
   ],
   "kernels": [
     {"name": "attention_reference",
@@ -54,10 +60,26 @@ constexpr bool kPaged = kv_layout == kv_layout_values::paged;
 static_assert(attention_reference_threads == kThreads, "the host's formula of the block size differs");
 static_assert(attention_reference_shared_bytes == 0, "the kernel has no dynamic shared memory");
 
+// Returns the value of an e4m3 number: exponent bias 7, no infinity, one NaN of each sign.
+__device__ inline double e4m3_value(unsigned bits) {
+  const int exponent = static_cast<int>(bits >> 3 & 15u);
+  const int mantissa = static_cast<int>(bits & 7u) + (exponent > 0 ? 8 : 0);
+  const double magnitude = (bits & 0x7fu) == 0x7fu
+                               ? __longlong_as_double(0x7ff8000000000000ll)
+                               : ldexp(static_cast<double>(mantissa), maximum(exponent, 1) - 10);
+  return (bits & 0x80u) != 0 ? -magnitude : magnitude;
+}
+
+template <typename T>
 __device__ inline double element(GlobalAddress address) {
   unsigned short bits;
-  asm volatile("ld.global.u16 %0, [%1];" : "=h"(bits) : "l"(address));
-  return unpack2<dtype>(bits).x;
+  if constexpr (sizeof(T) == 1) {
+    asm volatile("ld.global.u8 %0, [%1];" : "=h"(bits) : "l"(address));
+    return e4m3_value(bits);
+  } else {
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(bits) : "l"(address));
+    return unpack2<T>(bits).x;
+  }
 }
 
 __device__ inline double row_sum(double value) {
@@ -89,13 +111,13 @@ struct KvRows {
       first += p.kv_offsets != 0 ? load_global_constant_int(p.kv_offsets + 4ull * sequence.index) * token
                                  : sequence.index * outer;
     }
-    base = tensor + sizeof(dtype) * first;
+    base = tensor + sizeof(dtype_kv) * first;
   }
 
   __device__ GlobalAddress row(const AttentionPrefillParameters& p, int position) const {
-    if (!kPaged) return base + sizeof(dtype) * (position * token);
+    if (!kPaged) return base + sizeof(dtype_kv) * (position * token);
     const int page = load_global_constant_int(table + 4ull * p.page_size.quotient(position));
-    return base + sizeof(dtype) * (page * outer + p.page_size.remainder(position) * token);
+    return base + sizeof(dtype_kv) * (page * outer + p.page_size.remainder(position) * token);
   }
 };
 
@@ -143,11 +165,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
         const int of = minimum(first_row + i / kColumns, last_row);
         q_part[i / kColumns][i % kColumns] =
-            element(q + sizeof(dtype) * (of * tensors.q_token_stride + column + i % kColumns));
+            element<dtype>(q + sizeof(dtype) * (of * tensors.q_token_stride + column + i % kColumns));
       }
       for (int i = threadIdx.x; i < tokens * kColumns; i += kThreads)
-        kv_part[i / kColumns][i % kColumns] =
-            element(k.row(tensors, first + i / kColumns) + sizeof(dtype) * (column + i % kColumns));
+        kv_part[i / kColumns][i % kColumns] = element<dtype_kv>(k.row(tensors, first + i / kColumns) +
+                                                                sizeof(dtype_kv) * (column + i % kColumns));
       __syncthreads();
 #pragma unroll 4
       for (int i = 0; i < kColumns; ++i) {
@@ -182,8 +204,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int column = 0; column < head_dim_v; column += kColumns) {
       __syncthreads();
       for (int i = threadIdx.x; i < tokens * kColumns; i += kThreads)
-        kv_part[i / kColumns][i % kColumns] =
-            element(v.row(tensors, first + i / kColumns) + sizeof(dtype) * (column + i % kColumns));
+        kv_part[i / kColumns][i % kColumns] = element<dtype_kv>(v.row(tensors, first + i / kColumns) +
+                                                                sizeof(dtype_kv) * (column + i % kColumns));
       __syncthreads();
       for (int t = 0; t < tokens; ++t) {
         // V of a token that the row does not see may be anything.

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the corpus for sm_90a with bare NVRTC and with cubinet, and says where they differ (docs/corpus.md).
 
-usage: run.py FOLDER --cubinet TOOL [--toolkit /usr/local/cuda] [--only TEXT] [--jobs N] [--before REPORT --result FILE]
+usage: run.py FOLDER --cubinet TOOL [--toolkit /usr/local/cuda] [--only TEXT] [--jobs N] [--result FILE]
 
---result writes sizes, and times if there is one job, beside those of an earlier report.json, for bench/tables.py.
+--result compiles each item also with a toolkit without nvJitLink, so that unused variables stay, and writes sizes, and
+times if there is one job, with and without, for bench/tables.py.
 """
 import argparse
 import collections
@@ -13,6 +14,8 @@ import ctypes
 import hashlib
 import json
 import pathlib
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -142,6 +145,43 @@ def ask_bare(path, toolkit, cubin):
     return answer
 
 
+def without_linker(command):
+    """Returns the command that runs this one in a mount namespace without nvJitLink. Needs unshare."""
+    hide = """for library in $(ls /usr/local/cuda*/lib64/libnvJitLink.so* /usr/local/cuda*/lib/libnvJitLink.so*;
+                 ldconfig -p | sed -n 's/.*=> //p' | grep libnvJitLink); do
+                 [ ! -s "$library" ] || mount --bind /dev/null "$(readlink -f "$library")" || exit 90
+               done 2>/dev/null
+               exec "$@" """
+    return ["unshare", "--mount", "--map-root-user", "sh", "-c", hide, "sh", *command]
+
+
+def compile_item(command, toolkit):
+    """Returns what cubinet printed, whether it compiled, the seconds and those of all cores."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.monotonic()
+    try:
+        made = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
+                              env={"CUDA_HOME": str(toolkit), "PATH": "/usr/bin:/bin"})
+        printed, compiled = made.stderr + made.stdout, made.returncode == 0
+    except subprocess.TimeoutExpired:
+        printed, compiled = "timeout", False
+    seconds = time.monotonic() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cores = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return printed, compiled, round(seconds, 3), round(cores, 3)
+
+
+def compile_before(command, item, cubin, arguments):
+    """Returns the members of a row for the image with unused variables. What is linked with a library needs nvJitLink, which
+    removes nothing from it."""
+    home = command.index("--home") + 1
+    elsewhere = [*command[:home], command[home] + "-before", *command[home + 1:]]
+    if not item.get("libraries"):
+        elsewhere = without_linker(elsewhere)
+    _, compiled, seconds, cores = compile_item(elsewhere, arguments.toolkit)
+    return {"bytes_before": cubin.stat().st_size, "seconds_before": seconds, "cores_before": cores} if compiled else {}
+
+
 def run_item(path, arguments, folder):
     item = json.loads(path.read_text())
     row = {"name": item["name"], "project": item["project"], "part": item["part"], "file": item["file"], "line": item["line"]}
@@ -164,14 +204,10 @@ def run_item(path, arguments, folder):
     for word, values in (("--name", item["names"]), ("-I", item["include"]), ("--library", item.get("libraries", []))):
         command += [part for value in values for part in (word, value)]
     command += ["--flag=" + flag for flag in flags]
-    begin = time.monotonic()
-    try:
-        ours = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
-                              env={"CUDA_HOME": str(arguments.toolkit), "PATH": "/usr/bin:/bin"})
-        told, compiled = ours.stderr + ours.stdout, ours.returncode == 0
-    except subprocess.TimeoutExpired:
-        told, compiled = "timeout", False
-    row["seconds"] = round(time.monotonic() - begin, 3)
+    if arguments.result:
+        row |= compile_before(command, item, cubin, arguments)
+        cubin.unlink(missing_ok=True)
+    told, compiled, row["seconds"], row["cores"] = compile_item(command, arguments.toolkit)
     if compiled:
         image = cubin.read_bytes()
         row |= {"bytes": len(image), "variables": Cubin(image).variables}
@@ -202,25 +238,22 @@ def table(rows):
     return "\n".join(lines)
 
 
-def sizes(rows, before, timed):
+def sizes(rows, timed):
     """For each part of the corpus: the images that got smaller, and sizes and times of all."""
-    earlier = {row["name"]: row for row in before}
     groups = {}
     for row in rows:
-        if "bytes" in row and "bytes" in earlier.get(row["name"], {}):
-            groups.setdefault(f"{row['project']} {row['part']}", []).append((row, earlier[row["name"]]))
-    pairs = [pair for group in groups.values() for pair in group]
-    smaller = [pair for pair in pairs if pair[0]["bytes"] < pair[1]["bytes"]]
-    both = [row for row, _ in pairs if row["outcome"] == "both"]
+        if "bytes" in row and "bytes_before" in row:
+            groups.setdefault(f"{row['project']} {row['part']}", []).append(row)
+    images = [row for group in groups.values() for row in group]
+    smaller = [row for row in images if row["bytes"] < row["bytes_before"]]
+    both = [row for row in images if row["outcome"] == "both"]
     result = {"compared": len(both), "same_code": sum(row["same_code"] for row in both), "rows": []}
-    for name, group in [*groups.items(), ("all", pairs), ("smaller ones", smaller)]:
-        result["rows"].append({"name": name, "items": len(group),
-                               "smaller": sum(row["bytes"] < old["bytes"] for row, old in group),
-                               "bytes_before": sum(old["bytes"] for _, old in group),
-                               "bytes": sum(row["bytes"] for row, _ in group)})
-        if timed:
-            result["rows"][-1] |= {"seconds_before": round(sum(old["seconds"] for _, old in group), 1),
-                                   "seconds": round(sum(row["seconds"] for row, _ in group), 1)}
+    for name, group in [*groups.items(), ("all", images), ("smaller ones", smaller)]:
+        total = {"name": name, "items": len(group), "smaller": sum(row["bytes"] < row["bytes_before"] for row in group)}
+        for member in ("bytes", *(("seconds", "cores") if timed else ())):
+            for each in (f"{member}_before", member):
+                total[each] = round(sum(row[each] for row in group), 1)
+        result["rows"].append(total)
     return result
 
 
@@ -235,13 +268,17 @@ def main():
     parser.add_argument("--toolkit", type=pathlib.Path, default=pathlib.Path("/usr/local/cuda"))
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--before", type=pathlib.Path)
     parser.add_argument("--result", type=pathlib.Path)
     arguments = parser.parse_args()
     items = [path for path in sorted((arguments.folder / "items").glob("*.json")) if arguments.only in path.name]
     output = arguments.folder.resolve() / "output"
     output.mkdir(exist_ok=True)
-    shutil.rmtree(output / "home", ignore_errors=True)  # everything is compiled
+    for home in ("home", "home-before"):
+        shutil.rmtree(output / home, ignore_errors=True)  # everything is compiled
+    if arguments.result:
+        doctor = subprocess.run(without_linker([arguments.cubinet, "doctor"]), capture_output=True, text=True, check=False)
+        if "NVRTC" not in doctor.stdout or re.search(r"^linker +nvJitLink", doctor.stdout, re.MULTILINE):
+            sys.exit(f"cannot hide nvJitLink: {doctor.stderr}")
     rows = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(lambda path: run_item(path, arguments, output), items):
@@ -254,7 +291,7 @@ def main():
         print(json.dumps(rows, indent=1))
     print(table(rows))
     if arguments.result:
-        result = sizes(rows, json.loads(arguments.before.read_text()), arguments.jobs == 1)
+        result = sizes(rows, arguments.jobs == 1)
         arguments.result.write_text(json.dumps(result, indent=1) + "\n")
     sys.exit(any(row["outcome"] == "cubinet fails" for row in rows))
 

@@ -23,6 +23,8 @@ TEST_CASE("a device computes the reference of what its kernel reads, and of noth
   CHECK(serves_changed([](P& p) { p.head_dim_qk = 192, p.head_dim_v = 128; }));
   CHECK_FALSE(serves_changed([](P& p) { p.layout = QkvLayout::packed_qkv; }));
   CHECK_FALSE(serves_changed([](P& p) { p.mask = AttentionMask::custom; }));
+  CHECK(serves_changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3; }));
+  CHECK(serves_changed([](P& p) { p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3; }));
   CHECK_FALSE(serves_changed([](P& p) { p.data_type_q = DataType::e4m3; }));
   CHECK_FALSE(serves_changed([](P& p) { p.data_type_v = DataType::e4m3; }));
   CHECK_FALSE(serves_changed([](P& p) { p.head_dim_qk = 72; }));

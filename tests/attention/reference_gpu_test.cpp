@@ -50,6 +50,21 @@ TEST_CASE("The reference of the device is that of the CPU to the last digits, in
   }
 }
 
+TEST_CASE("The reference of the device has K, V and Q of e4m3") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const DataType q : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
+    AttentionProblem problem = many_borders(128, 16);
+    problem.prefill = true;
+    problem.heads_q = 4;
+    problem.q_len = 40;
+    problem.data_type_q = q;
+    problem.data_type_k = problem.data_type_v = DataType::e4m3;
+    problem.data_type_o = DataType::bf16;
+    check_device_reference(*gpu, problem);
+  }
+}
+
 TEST_CASE("The reference of the device has windows, dense masks, sinks, soft caps and scales") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

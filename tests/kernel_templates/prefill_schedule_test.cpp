@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the schedule of attention_prefill_wgmma on the host. lanes/ has the lanes of a warp and
 // replaces the headers of the device library that have instructions.
+#include "lanes/fields.hpp"
+
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
-#include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <doctest/doctest.h>
 
@@ -30,16 +31,6 @@ struct Batch {
   int splits = 1;
   int split_tokens = 0;
 };
-
-std::uint64_t address_of(const std::vector<std::int32_t>& numbers) {
-  return reinterpret_cast<std::uint64_t>(numbers.data());
-}
-
-kernel_templates::FastDivisor divisor(int number) {
-  const auto made = kernel_templates::make_fast_divisor(static_cast<std::uint32_t>(number));
-  REQUIRE(made);
-  return *made;
-}
 
 // Returns the tiles of a CTA whose indices are 0 and then `step` more each time.
 std::vector<Tile> tiles_of(const Batch& batch, int step = 1) {

@@ -165,6 +165,12 @@ TEST_CASE("A line without exactly one architecture is for nvcc") {
   CHECK(ok(parse("-cubin x.cu -arch=compute_90a -code=sm_90a")).target == ok(SmTarget::parse("sm_90a")));
 }
 
+TEST_CASE("A pair of architectures that nvcc refuses is for nvcc") {
+  CHECK(reason("-cubin x.cu -arch=sm_90 -code=sm_90") == "it generates code from a real architecture");
+  CHECK(reason("-ptx x.cu -gencode arch=sm_90,code=sm_90") == "it generates code from a real architecture");
+  CHECK(reason("-ptx x.cu -gencode=arch=compute_90") == "it generates code without stating which");
+}
+
 TEST_CASE("Two outputs, a missing value and an empty value are for nvcc") {
   CHECK(reason("-cubin -arch=sm_90 x.cu -o a -o b").find("two values") != std::string::npos);
   CHECK(reason("-cubin -arch=sm_90 x.cu -o").find("is missing") != std::string::npos);
@@ -201,6 +207,17 @@ TEST_CASE("Flags of the environment stand before and behind the arguments") {
   const auto refused = with_environment_flags({}, quoted);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("NVCC_APPEND_FLAGS") != std::string::npos);
+  const EnvironmentVariables lines(std::vector<std::string>{"NVCC_PREPEND_FLAGS=-DA\n-DB"});
+  CHECK_FALSE(with_environment_flags({}, lines).has_value());
+}
+
+TEST_CASE("A variable that nvcc adds to its commands is a reason for nvcc") {
+  for (const char* variable : {"INCLUDES", "SYSTEM_INCLUDES", "CUDAFE_FLAGS", "NVVM_FLAGS", "PTXAS_FLAGS"}) {
+    const std::string name = variable;
+    CHECK(reason("-cubin -arch=sm_90 x.cu", {name + "=-O0"}) ==
+          "the environment sets " + name + ", which nvcc adds to its commands");
+    CHECK(parse("-cubin -arch=sm_90 x.cu", {name + "="}).has_value());
+  }
 }
 
 TEST_CASE("The folders of CPATH follow those of the line and precede its system folders") {

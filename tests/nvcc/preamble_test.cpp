@@ -10,18 +10,22 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
 namespace cubinet::nvcc {
 namespace {
 
 using test::ok;
 
 // Compiles a source with the preamble, and returns the compiler's warnings.
-Result<std::string> compile(const std::string& text) {
+Result<std::string> compile(const std::string& text, const std::vector<std::string>& flags = {}) {
   SourceProgram program;
   program.name = "caller";
   program.text = text;
-  program.flags = {"--device-as-default-execution-space"};
-  program.preludes.push_back({kPreambleName, std::string(preamble()), {}});
+  program.flags = flags;
+  program.flags.emplace_back("--device-as-default-execution-space");
+  program.preludes.push_back({kPreambleName, preamble(flags), {}});
   CompileRequest request;
   CUBINET_TRY_ASSIGN(request.kernel_template, program.as_template());
   CUBINET_TRY_ASSIGN(request.target, SmTarget::parse("sm_90a"));
@@ -46,6 +50,17 @@ TEST_CASE("A source uses what nvcc declares by itself") {
   CHECK(ok(compile(kCaller)).empty());
 }
 
+TEST_CASE("Macros of the numerics that NVRTC alone defines are undefined, with and without the flag") {
+  std::string source = "__global__ void k(float* out) { *out = expf(*out) / 3; }\n";
+  for (const char* name : {"__USE_FAST_MATH__", "__CUDA_FTZ", "__CUDA_PREC_DIV", "__CUDA_PREC_SQRT"})
+    source += "#ifdef " + std::string(name) + "\n#error\n#endif\n";
+  CHECK(ok(compile(source)).empty());
+  CHECK(ok(compile(source, {"--use_fast_math"})).empty());
+  const auto defined = compile(source, {"-D__CUDA_FTZ=1"});
+  REQUIRE_FALSE(defined.has_value());
+  CHECK(defined.error().detail.find("#error") != std::string::npos);
+}
+
 TEST_CASE("Headers of the toolkit that declare the same go with the preamble") {
   CHECK(
       ok(compile("#include <cmath>\n#include <cstddef>\n#include <cuda_runtime.h>\n" + std::string(kCaller)))
@@ -56,7 +71,7 @@ TEST_CASE("Headers of the toolkit that declare the same go with the preamble") {
 TEST_CASE("The preamble goes with targets that have no programmatic launch") {
   SourceProgram program;
   program.text = "__global__ void k(int* out) { *out = 1; }";
-  program.preludes.push_back({kPreambleName, std::string(preamble()), {}});
+  program.preludes.push_back({kPreambleName, preamble({}), {}});
   CompileRequest request;
   request.kernel_template = ok(program.as_template());
   request.target = ok(SmTarget::parse("sm_80"));

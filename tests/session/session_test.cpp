@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 using namespace cubinet;
 using test::ok;
@@ -41,6 +43,24 @@ TEST_CASE("a session keeps the options that it was opened with and reads its tem
   CHECK(session->runtime().templates().find("scale"));
   options.template_files = {(folder / "absent.cu").string()};
   CHECK_FALSE(Session::open(options));
+}
+
+TEST_CASE("a session beside a home that may not be searched warns once and reads no catalogs") {
+  const test::TempDir folder;
+  std::filesystem::create_symlink("home", folder / "home");  // no user can follow it
+  std::vector<std::string> warnings;
+  SessionOptions options;
+  options.driver_library = "/absent/libcuda.so.1";
+  options.home = (folder / "home").string();
+  options.log = [&](const LogRecord& record) {
+    if (record.level >= LogLevel::warning) warnings.emplace_back(record.message);
+  };
+  CHECK_FALSE(Session::open(options));
+  warnings.clear();
+  options.home_required = false;
+  CHECK(ok(Session::open(options))->home() == nullptr);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings.front().find("the home is not used") != std::string::npos);
 }
 
 TEST_CASE("a session with a folder to record into leaves a workload there when it ends") {

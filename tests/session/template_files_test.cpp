@@ -8,6 +8,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 using namespace cubinet;
 using test::ok;
@@ -29,6 +32,18 @@ TEST_CASE("a catalog has the templates of the library and those of the files and
   CHECK(ok(load_catalog(*files, {})).find("rms_norm"));
   CHECK(ok(load_catalog(*files, {(folder / "own.cu").string()})).find("own"));
   CHECK(ok(load_catalog(*files, {folder.path().string()})).find("own"));
+}
+
+TEST_CASE("catalogs of sources that cannot be read are a warning") {
+  const test::TempDir folder;
+  std::filesystem::create_symlink("home", folder / "home");  // no user can follow it
+  std::vector<std::string> lines;
+  const auto files = posix_file_system();
+  CHECK(ok(load_catalog(*files, {}, (folder / "home").string(), [&](const LogRecord& record) {
+          lines.emplace_back(record.message);
+        })).find("rms_norm"));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines.front().find("catalogs of sources are not read") != std::string::npos);
 }
 
 TEST_CASE("a file without a declaration and a folder without a template are invalid") {

@@ -12,7 +12,7 @@
 // Shape: kTileQ, kClusterSize, kPageSize, kCausal, kSlidingWindow, kSeparatePageTables
 //        kInvariant   CTAs start to read at a multiple of a segment, otherwise
 //        kSlice       at a multiple of this many tokens
-#include <cubinet/attention/invariant.cuh>
+#include <cubinet/attention/invariant_sizes.cuh>
 #include <cubinet/attention/rows.cuh>
 
 namespace cubinet::attention {
@@ -25,9 +25,9 @@ __device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
   const int first = 32 * static_cast<int>(threadIdx.x);  // first page table entry of the thread's 128 bytes
   if (p.batch > 1 || first * Shape::kPageSize >= p.max_kv_length || first >= 1024) return;
   if (first == 0) prefetch_to_l2(p.kv_lengths);
-  prefetch_to_l2(p.page_table + 4 * first);
+  prefetch_to_l2(p.page_table + 4ull * static_cast<unsigned>(first));
   if constexpr (Shape::kSeparatePageTables)
-    prefetch_to_l2(p.page_table + 4 * (first + p.v_page_table_offset));
+    prefetch_to_l2(p.page_table + static_cast<GlobalAddress>(4ll * (first + p.v_page_table_offset)));
 }
 
 // The work of one sequence and one KV head.
@@ -71,7 +71,9 @@ class WorkDivisionOf {
   using Range = typename VisibleOf<Shape>::Range;
 
   __device__ WorkDivisionOf(const AttentionDecodeParameters& p, int block)
-      : lane_(threadIdx.x % 32), block_(block / Shape::kClusterSize), rank_(block % Shape::kClusterSize) {
+      : lane_(static_cast<int>(threadIdx.x % 32)),
+        block_(block / Shape::kClusterSize),
+        rank_(block % Shape::kClusterSize) {
     const int total = units_before(p, p.batch);
     share_ = maximum(p.blocks.quotient(total * Shape::kClusterSize + p.blocks.divisor - 1), p.min_units);
     begin_ = block_ * share_;
@@ -138,13 +140,16 @@ class WorkDivisionOf {
   }
 
  private:
-  // A lane's loads of so many sequences are under way together.
-  static constexpr int kAtOnce = 4;
-
   // Returns the work item that starts at `unit`. `first` is the first unit of `sequence`, which is
   // not after the item's.
   __device__ WorkItem item_from(const AttentionDecodeParameters& p, int unit, int sequence, int first) const {
-    if (p.batch > 1) find(p, unit, sequence, first);
+    if (p.batch > 1) {
+      if (p.batch <= 32) {
+        find<1>(p, unit, sequence, first);
+      } else {
+        find<kAtOnce>(p, unit, sequence, first);
+      }
+    }
     const Sequence of(p, sequence);
     const SequenceWorkOf<Shape> work(p, of);
     WorkItem item{of, work.begin, 0, first, 0, unit, end_};
@@ -158,43 +163,55 @@ class WorkDivisionOf {
     return item;
   }
 
-  // Loads the units of kAtOnce sequences, `stride` apart; sequences from `end` on have none.
+  // In a large batch, a lane's loads of so many sequences are under way together.
+  static constexpr int kAtOnce = 4;
+
+  // Loads the units of kCount sequences, `stride` apart; sequences from `end` on have none.
+  template <int kCount>
   __device__ static void load_units(const AttentionDecodeParameters& p, int first, int stride, int end,
-                                    int (&units)[kAtOnce]) {
-    Sequence sequences[kAtOnce];
+                                    int (&units)[kCount]) {
+    Sequence sequences[kCount];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i)
+    for (int i = 0; i < kCount; ++i)
       sequences[i] = Sequence(p, minimum(first + i * stride, p.batch - 1));
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       const int of_sequence = SequenceWorkOf<Shape>(p, sequences[i]).all_units();
       units[i] = first + i * stride < end ? of_sequence : 0;
     }
   }
 
   __device__ int units_before(const AttentionDecodeParameters& p, int sequence) const {
+    return __reduce_add_sync(kAllLanes,
+                             sequence <= 32 ? own_units<1>(p, sequence) : own_units<kAtOnce>(p, sequence));
+  }
+
+  // Returns the lane's part of the units before a sequence.
+  template <int kCount>
+  __device__ int own_units(const AttentionDecodeParameters& p, int sequence) const {
     int sum = 0;
 #pragma unroll 1
-    for (int other = lane_; other < sequence; other += 32 * kAtOnce) {
-      int units[kAtOnce];
+    for (int other = lane_; other < sequence; other += 32 * kCount) {
+      int units[kCount];
       load_units(p, other, 32, sequence, units);
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i)
+      for (int i = 0; i < kCount; ++i)
         sum += units[i];
     }
-    return __reduce_add_sync(kAllLanes, sum);
+    return sum;
   }
 
   // Finds the sequence of a unit, and the first unit of that sequence, from a sequence before it
-  // on. Checks 32 * kAtOnce sequences at a time, of which a lane has adjacent ones.
+  // on. Checks 32 * kCount sequences at a time, of which a lane has adjacent ones.
+  template <int kCount>
   __device__ void find(const AttentionDecodeParameters& p, int unit, int& sequence, int& first) const {
 #pragma unroll 1
-    for (;; sequence += 32 * kAtOnce) {
-      int units[kAtOnce];
-      load_units(p, sequence + kAtOnce * lane_, 1, p.batch, units);
+    for (;; sequence += 32 * kCount) {
+      int units[kCount];
+      load_units(p, sequence + kCount * lane_, 1, p.batch, units);
       int own = 0;
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i)
+      for (int i = 0; i < kCount; ++i)
         own += units[i];
       int end = own;  // end of the lane's sequences
 #pragma unroll
@@ -204,12 +221,12 @@ class WorkDivisionOf {
       }
       end += first;
       const unsigned later = __ballot_sync(kAllLanes, unit < end);
-      const int lane = later != 0 ? __ffs(later) - 1 : 31;
+      const int lane = later != 0 ? __ffs(static_cast<int>(later)) - 1 : 31;
       first = __shfl_sync(kAllLanes, later != 0 ? end - own : end, lane);
       if (later == 0) continue;
-      sequence += kAtOnce * lane;
+      sequence += kCount * lane;
 #pragma unroll
-      for (int i = 0; i < kAtOnce - 1; ++i) {
+      for (int i = 0; i < kCount - 1; ++i) {
         const int of_sequence = __shfl_sync(kAllLanes, units[i], lane);
         if (unit < first + of_sequence) return;
         first += of_sequence;

@@ -73,14 +73,12 @@ struct SharedLayout {
 template <typename Work>
 __device__ inline void for_each_item(const AttentionDecodeParameters& p, const WorkDivision& division,
                                      Work work) {
-  if (division.begin() >= division.end()) return;
-  WorkItem item = division.item(p, division.begin());
 #pragma unroll 1
-  for (;;) {
+  for (int unit = division.begin(); unit < division.end();) {
+    const WorkItem item = division.item(p, unit);
     const PackedRows rows = WorkDivision::rows_of(p, item);
     work(item, rows, ItemTokens(p, item, rows));
-    if (item.end >= division.end()) return;
-    item = division.next(p, item);
+    unit = item.end;
   }
 }
 

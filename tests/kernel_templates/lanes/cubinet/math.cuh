@@ -25,6 +25,14 @@ inline unsigned __ballot_sync(unsigned, bool condition) {
     lanes |= static_cast<unsigned>(conditions[i]) << i;
   return lanes;
 }
+inline int __shfl_sync(unsigned, int number, int lane) {
+  return Warp::exchange(number)[static_cast<std::size_t>(lane)];
+}
+inline int __shfl_up_sync(unsigned, int number, int offset) {
+  const auto numbers = Warp::exchange(number);
+  const int lane = static_cast<int>(threadIdx.x);
+  return numbers[static_cast<std::size_t>(lane < offset ? lane : lane - offset)];
+}
 inline int __reduce_max_sync(unsigned, int number) {
   const auto numbers = Warp::exchange(number);
   return *std::max_element(numbers.begin(), numbers.end());

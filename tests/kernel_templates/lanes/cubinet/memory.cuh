@@ -15,6 +15,10 @@ using GlobalAddress = unsigned long long;
 inline int load_global_constant_int(GlobalAddress address) {
   return *reinterpret_cast<const std::int32_t*>(address);
 }
+inline float load_global_float(GlobalAddress address) {
+  return *reinterpret_cast<const float*>(address);
+}
+inline void prefetch_to_l2(GlobalAddress) {}
 inline void store_global_int(GlobalAddress address, int number) {
   *reinterpret_cast<std::int32_t*>(address) = number;
 }
