@@ -152,7 +152,7 @@ TEST_CASE("Sums of e4m3 products over 131072 tokens are folded") {
       if (kernel.parameters.at("fold_steps") != ParameterValue(4)) continue;  // used only by name
       CAPTURE(kernel.to_string());
       const Outputs outputs = decode(*gpu, bind(*gpu, problem, 1, true, kernel), inputs);
-      compare(problem, reference, outputs.o, outputs.lse, {.lse = 4e-3});
+      compare(problem, reference, outputs.o, outputs.lse, {.row = 2e-2, .lse = 1.2e-2});
     }
   }
 }
