@@ -96,6 +96,11 @@ class DecodeDivision {
       best = candidate;
       least_time = (1 - kLeastGain) * candidate.compared_time;
     };
+    // A CTA for each tile, also if sequences are shorter than planned.
+    if (const DecodeSplits single = evaluate(1, best.blocks, 1); single.compared_time < least_time) {
+      best = single;
+      least_time = (1 - kLeastGain) * single.compared_time;
+    }
     const std::uint32_t units = divide_up(longest_, best.unit);
     const std::uint32_t most = std::clamp(units, 1U, kMaximumDecodeSplits);
     for (std::uint32_t wanted = 2; wanted <= most && all * wanted <= limit; ++wanted) {
