@@ -251,7 +251,8 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   const Sequence sequence(p, static_cast<int>(blockIdx.z));
   const int head_kv = p.group.quotient(head);
   const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
-  const WorkDivisionOf<Shape> division(p, 0);
+  // More loads at once leave too few registers on 9.0.
+  const WorkDivisionOf<Shape, 2> division(p, 0);
   const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
   const RowCombine::Epilogue epilogue(p, head);
   wait_for_prerequisites();

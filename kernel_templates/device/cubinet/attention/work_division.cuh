@@ -65,7 +65,9 @@ struct WorkItem {
 
 // The division of work, for one CTA. Each warp computes it itself; all lanes of the warp must call
 // the constructor, item(), next() and tile().
-template <class Shape>
+//
+// In a large batch, a lane's loads of kAtOnce sequences are under way together.
+template <class Shape, int kAtOnce = 4>
 class WorkDivisionOf {
  public:
   using Range = typename VisibleOf<Shape>::Range;
@@ -162,9 +164,6 @@ class WorkDivisionOf {
     item.end = p.split_is_unit != 0 && !Shape::kInvariant ? unit + 1 : minimum(end_, item.tile_end);
     return item;
   }
-
-  // In a large batch, a lane's loads of so many sequences are under way together.
-  static constexpr int kAtOnce = 4;
 
   // Loads the units of kCount sequences, `stride` apart; sequences from `end` on have none.
   template <int kCount>
