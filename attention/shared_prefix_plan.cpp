@@ -88,10 +88,10 @@ Result<void> check_shared_prefix(const SharedPrefixProblem& problem) {
   if (own.layout != QkvLayout::paged_kv) return no_kernels("K and V are not paged");
   const std::uint64_t all = std::uint64_t{problem.prefix_len} + own.kv_len;
   if (own.window < all) {
-    return no_kernels("`AttentionProblem::window` is " + std::to_string(own.window) +
-                          ", which hides tokens of a prefix from some rows and not from others",
-                      "use a window of at least `prefix_len` + `kv_len`, " + std::to_string(all) +
-                          ", or attend without a shared prefix");
+    return no_kernels(
+        "`AttentionProblem::window` is " + std::to_string(own.window) +
+            ", which hides tokens of a prefix from some rows and not from others",
+        "use a window of at least " + std::to_string(all) + " tokens, or attend without a shared prefix");
   }
   if (own.chunk != kUnlimited) return no_kernels("chunks hide tokens of a prefix");
   if (own.sparse != SparseAttention::none || own.skips_softmax)

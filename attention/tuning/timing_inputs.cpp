@@ -77,4 +77,9 @@ AttentionInputs inputs_with_v_of_ones(const AttentionProblem& problem) {
   return inputs;
 }
 
+bool sums_may_differ(const AttentionPlan& plan) {
+  return bits_of(plan.request.problem.data_type_q) == 8 &&
+         plan.row.selector.kernel_type == KernelType::context;
+}
+
 }  // namespace cubinet

@@ -120,7 +120,10 @@ class Tuning {
   Result<void> run_one(const TimedCandidate& candidate, const TensorBuffers& tensors, std::uint32_t copy,
                        CUstream stream) const;
   bool sums_may_differ() const {
-    return problem_.prefill && bits_of(problem_.data_type_q) == 8 && candidates_.size() > 1;
+    return candidates_.size() > 1 &&
+           std::any_of(candidates_.begin(), candidates_.end(), [](const TimedCandidate& candidate) {
+             return cubinet::sums_may_differ(candidate.planned);
+           });
   }
   Result<void> keep_those_that_agree(const TensorBuffers& tensors, double apart);
   Result<void> measure(const DeviceTensor& scratch);

@@ -141,7 +141,7 @@ Result<AttentionPlan> run_plain(const RunSetting& setting, const AttentionProble
 // Does the same with a prefix that all sequences share. Returns the plan of the own tokens.
 Result<AttentionPlan> run_shared(const RunSetting& setting, const SharedPrefixProblem& problem,
                                  AttentionRun& run) {
-  const auto plan = plan_shared_prefix(problem, setting.planner, setting.plan_options);
+  const auto plan = plan_shared_prefix(without_lengths(problem), setting.planner, setting.plan_options);
   run.declined = !plan && plan.error().code == ErrorCode::unsupported;
   if (!plan) return plan.error();
   run.requested = setting.options.backend;
@@ -166,7 +166,10 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   CUBINET_TRY_ASSIGN(const std::vector<std::int32_t> q_lengths, q_lengths_of(options.q_lengths, problem));
   std::optional<SharedPrefixProblem> shared;
   if (options.shared_prefix > 0) {
-    CUBINET_TRY_ASSIGN(shared, one_prefix_problem(problem, options.shared_prefix));
+    auto checked = one_prefix_problem(problem, options.shared_prefix);
+    if (!checked && checked.error().code == ErrorCode::unsupported)
+      return context.fail(checked.error(), ExitStatus::negative);
+    CUBINET_TRY_ASSIGN(shared, std::move(checked));
   }
   AttentionRun run;
   run.iterations = options.iterations;

@@ -64,7 +64,9 @@ Result<void> check_case(const BenchmarkCase& given) {
   CUBINET_TRY(check_lengths("q_lengths", given.q_lengths, given.problem.batch, given.problem.q_len));
   if (given.shared_prefix == 0) return {};
   const auto shared = shared_problem_of(given, given.kv_lengths);
-  return shared ? Result<void>{} : shared.error();
+  // A case that no kernel serves is a row with its reason.
+  if (shared || shared.error().code == ErrorCode::unsupported) return {};
+  return shared.error();
 }
 
 Result<void> check_cases(const BenchmarkOptions& options) {
@@ -189,8 +191,8 @@ Result<void> measure_shared_row(Bench& bench, const SharedPrefixCase& given,
                                 const std::vector<std::int32_t>& kv_lengths, BenchmarkRow& row) {
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
                      AttentionPlanner::create(bench.runtime, bench.device->properties()));
-  SharedPrefixProblem planned = given.problem;
-  if (row.given.lengths_unknown) planned.own.kv_lengths.clear();
+  const SharedPrefixProblem planned =
+      row.given.lengths_unknown ? without_lengths(given.problem) : given.problem;
   CUBINET_TRY_ASSIGN(const SharedPrefixPlan plan, plan_shared_prefix(planned, planner, options_of(row)));
   row.backend = plan.own.plan.backend_name();
   row.choice = plan.own.plan.measured;

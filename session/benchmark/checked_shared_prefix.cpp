@@ -31,6 +31,12 @@ Result<SharedPrefixProblem> one_prefix_problem(AttentionProblem whole, std::uint
   return problem;
 }
 
+SharedPrefixProblem without_lengths(SharedPrefixProblem problem) {
+  problem.own.kv_lengths.clear();
+  problem.prefix_lengths.clear();
+  return problem;
+}
+
 Result<SharedPrefixCase> make_shared_prefix_case(Runtime& runtime,
                                                  const std::shared_ptr<const Device>& device,
                                                  SharedPrefixProblem problem,

@@ -165,6 +165,9 @@ TEST_CASE("tiles of e4m3 that fold less often have specifications and rows of th
       std::vector<PrefillTile> tiles = kAttentionPrefillWgmma.tiles(problem);
       const std::vector<PrefillTile> others = kAttentionPrefillWgmma.tiles_of_other_error(problem);
       CHECK(others.size() == (layout == QkvLayout::paged_kv ? 1 : 2));
+      AttentionProblem narrow = problem;
+      narrow.data_type_o = DataType::e4m3;
+      CHECK(kAttentionPrefillWgmma.tiles_of_other_error(narrow).empty());
       tiles.insert(tiles.end(), others.begin(), others.end());
       std::set<std::pair<std::uint32_t, std::uint32_t>> steps;
       for (const PrefillTile& tile : tiles) {

@@ -152,6 +152,37 @@ TEST_CASE("generation of many rows has tiles of prompts on Hopper if there is wo
   CHECK(kernel_of(problem).starts_with("attention_decode"));
 }
 
+TEST_CASE("kernels built for the bounds of a batch serve its known lengths if nothing may be compiled") {
+  const auto backends = AttentionBackends::builtin();
+  REQUIRE(backends);
+  AttentionProblem problem = drafts(3, 32768);
+  const auto built = plan_with_templates(problem);
+  REQUIRE(built);
+  REQUIRE(std::get<KernelSpec>(built->steps.front().kernel).name == kAttentionPrefillWgmma.name);
+  std::vector<KernelRow> rows;
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  for (const PlanStep& step : built->steps) {
+    const auto& spec = std::get<KernelSpec>(step.kernel);
+    auto row = **(*catalog->find(spec.name))->row(spec);
+    row.target = *SmTarget::parse("sm_90a");
+    row.digest = sha256(as_bytes(spec.name));
+    rows.push_back(row);
+  }
+  const AvailableKernels existing = test::available(rows, prefill::kHopper.capability);
+  problem.kv_lengths = {100, 200, 300};
+  REQUIRE(kernel_of(problem).starts_with("attention_decode"));
+  PlanOptions options;
+  options.may_compile = false;
+  const auto plan = plan_attention(problem, prefill::kHopper, existing, *backends, options);
+  REQUIRE_MESSAGE(plan, plan.error().to_line());
+  CHECK(plan->steps.front().kernel == built->steps.front().kernel);
+  options.may_compile = true;
+  const auto compiled = plan_attention(problem, prefill::kHopper, existing, *backends, options);
+  REQUIRE(compiled);
+  CHECK(std::get<KernelSpec>(compiled->steps.front().kernel).name == kernel_of(problem));
+}
+
 TEST_CASE("generation of many rows has a kernel of decode if it is named or splits have a fixed length") {
   const AttentionProblem problem = drafts(16, 4096);
   PlanOptions options;

@@ -76,5 +76,20 @@ TEST_CASE("tensors lie in the memory that is given, one behind the other, and no
   CHECK(refused.error().message.find("10000 bytes") != std::string::npos);
 }
 
+TEST_CASE("Sums may differ where weights of 8 bits are multiplied, also for generation of many rows") {
+  const auto planned = [](const AttentionProblem& problem) {
+    return sums_may_differ(
+        ok(plan_attention(problem, {{9, 0}, 132, 0}, {}, ok(AttentionBackends::builtin()))));
+  };
+  AttentionProblem problem = generation(4, 32, 8192, 64, 64);
+  CHECK_FALSE(planned(problem));
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(planned(problem));
+  problem.q_len = 8;  // decode attention, which converts KV
+  CHECK_FALSE(planned(problem));
+  problem.prefill = true;
+  CHECK(planned(problem));
+}
+
 }  // namespace
 }  // namespace cubinet

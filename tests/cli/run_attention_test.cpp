@@ -35,6 +35,17 @@ TEST_CASE("run decode without a driver ends with 3 and says so") {
   CHECK(contains(result.json()["error"]["message"].get<std::string>(), "libcuda.so.1"));
 }
 
+TEST_CASE("a shared prefix that no kernel serves ends with 1 and the reason, before a device is used") {
+  const Sandbox sandbox;
+  const ToolResult invariant = decode(sandbox, {"--shared-prefix", "16", "--numerics", "invariant"});
+  CHECK(invariant.status == 1);
+  CHECK(invariant.json()["error"]["code"] == "unsupported");
+  const ToolResult window = decode(sandbox, {"--shared-prefix", "16", "--window", "20"});
+  CHECK(window.status == 1);
+  const auto remedy = window.json()["error"]["remedy"].get<std::string>();
+  CHECK(remedy == "use a window of at least 40 tokens, or attend without a shared prefix");
+}
+
 TEST_CASE("a device that computes nothing is found out") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
   const Sandbox sandbox;

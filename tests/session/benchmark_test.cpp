@@ -44,6 +44,22 @@ TEST_CASE("every case is measured, a wrong result is found, and the error of one
   CHECK(document["results"][2]["error"]["code"] == "unsupported");
 }
 
+TEST_CASE("a case with a shared prefix that no kernel serves is a row, and the others are measured") {
+  const BenchmarkSetting setting;
+  if (setting.stub.missing()) return;
+  BenchmarkOptions options;
+  options.rounds = 1;
+  options.cases = {small_case(), small_case()};
+  options.cases[0].shared_prefix = 16;
+  options.cases[0].problem.numerics = AttentionNumerics::invariant;
+  const BenchmarkResult result = ok(benchmark(*setting.session, options));
+  REQUIRE(result.rows.size() == 2);
+  REQUIRE(result.rows[0].error.has_value());
+  CHECK(result.rows[0].error->code == ErrorCode::unsupported);
+  CHECK_FALSE(result.rows[1].error.has_value());
+  CHECK_FALSE(result.good());
+}
+
 TEST_CASE("a benchmark that is cancelled keeps the finished cases alone") {
   const BenchmarkSetting setting;
   if (setting.stub.missing()) return;

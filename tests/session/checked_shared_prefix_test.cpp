@@ -35,6 +35,15 @@ TEST_CASE("The tokens of a shared prefix are no own tokens of any sequence") {
   CHECK(one_prefix_problem(window, 30).error().code == ErrorCode::unsupported);
 }
 
+TEST_CASE("A plan without lengths knows neither those of the prefixes nor those of the own tokens") {
+  const SharedPrefixProblem known = ok(one_prefix_problem(two_sequences(), 30));
+  const SharedPrefixProblem unknown = without_lengths(known);
+  CHECK(unknown.own.kv_lengths.empty());
+  CHECK(unknown.prefix_lengths.empty());
+  CHECK(unknown.prefix_len == known.prefix_len);
+  CHECK(unknown.own.kv_len == known.own.kv_len);
+}
+
 TEST_CASE("A run over a shared prefix is compared with attention over both parts") {
   const test::BenchmarkSetting setting;
   const auto device = ok(setting.session->device(0));

@@ -130,21 +130,28 @@ class PrefillTemplateFamily final : public TemplateFamily {
   const PrefillFamily& family_;
 };
 
-// Returns whether generation is faster with tiles of prompts on Hopper than with decode attention,
-// which reads KV once for every 64 rows. Tiles of prompts have 128 rows, but their splits of KV
-// cost more. The limits are measured: docs/kernels/attention_prefill_wgmma.md#generation.
-bool is_wide_generation(const AttentionProblem& problem, ComputeCapability device) {
+// Returns whether the tiles of prompts on Hopper also serve generation that decode attention
+// serves: with so many rows that decode attention, whose tiles have 64 rows, reads KV more than
+// once.
+bool serves_generation(const AttentionProblem& problem, ComputeCapability device) {
   constexpr std::uint64_t kRowsOfDecode = 64;
-  constexpr std::uint64_t kRowsOfTile = 128;
-  constexpr std::uint64_t kLeastTiles = 32;
-  constexpr std::uint64_t kLeastTokens = 40000;  // of all sequences and KV heads
   const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
   if (!problem.is_generation() || rows <= kRowsOfDecode || problem.is_invariant()) return false;
   if (!decode_gap(problem, device).empty() || !decode_has_sizes(problem)) return false;
   if (!prefill_expression_gap(problem, device).empty()) return false;
-  if (!kAttentionPrefillWgmma.gap(problem, device).empty()) return false;
   // Weights of e4m3 would be rounded with many rows alone. Its time has not been measured.
-  if (problem.data_type_q == DataType::e4m3) return false;
+  return kAttentionPrefillWgmma.gap(problem, device).empty() && problem.data_type_q != DataType::e4m3;
+}
+
+// Returns whether such generation is faster with tiles of prompts: they have 128 rows, but their
+// splits of KV cost more. The limits are measured:
+// docs/kernels/attention_prefill_wgmma.md#generation.
+bool is_wide_generation(const AttentionProblem& problem, ComputeCapability device) {
+  constexpr std::uint64_t kRowsOfTile = 128;
+  constexpr std::uint64_t kLeastTiles = 32;
+  constexpr std::uint64_t kLeastTokens = 40000;  // of all sequences and KV heads
+  if (!serves_generation(problem, device)) return false;
+  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
   const std::uint64_t caches = std::uint64_t{problem.batch} * problem.heads_kv;
   if (caches * divide_up(rows, kRowsOfTile) >= kLeastTiles) return true;
   std::uint64_t tokens = std::uint64_t{problem.batch} * problem.kv_len;
@@ -156,7 +163,7 @@ bool is_wide_generation(const AttentionProblem& problem, ComputeCapability devic
 class PrefillOperation final : public OperationClass {
  public:
   std::string gap(const AttentionProblem& problem, ComputeCapability device) const override {
-    return is_wide_generation(problem, device) ? "" : prefill_gap(problem, device);
+    return serves_generation(problem, device) ? "" : prefill_gap(problem, device);
   }
 
   // Splits of a fixed length are those of decode attention, whatever the number of rows.
@@ -168,8 +175,13 @@ class PrefillOperation final : public OperationClass {
     const auto of = [](const PrefillFamily& family) {
       return std::make_shared<const PrefillTemplateFamily>(family);
     };
-    if (is_wide_generation(request.problem, request.device.capability)) return {of(kAttentionPrefillWgmma)};
     std::vector<std::shared_ptr<const TemplateFamily>> families;
+    if (serves_generation(request.problem, request.device.capability)) {
+      // Kernels that were built for the bounds of a batch also serve its known lengths, which may
+      // be too little work for these tiles.
+      if (precedes(request) || !request.options.may_compile) families.push_back(of(kAttentionPrefillWgmma));
+      return families;
+    }
     for (const PrefillFamily* family : prefill_families(request.problem, request.device.capability))
       families.push_back(of(*family));
     return families;

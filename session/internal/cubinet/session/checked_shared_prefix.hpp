@@ -21,6 +21,9 @@ struct SharedPrefixCase {
 // values.
 Result<SharedPrefixProblem> one_prefix_problem(AttentionProblem whole, std::uint32_t prefix);
 
+// Returns the problem without lengths, as a plan for a CUDA graph has it.
+SharedPrefixProblem without_lengths(SharedPrefixProblem problem);
+
 // Makes the inputs and the reference. `own_lengths` do not count the prefix. Uses one thread per
 // core if `threads` is 0.
 Result<SharedPrefixCase> make_shared_prefix_case(Runtime& runtime,
