@@ -32,7 +32,9 @@ class TemplateBackend final : public AttentionBackend {
     for (const auto& operation : classes) {
       std::string gap = operation->gap(request.problem, request.device.capability);
       if (!gap.empty()) {
-        reasons.push_back(std::move(gap));
+        // Classes share some gaps, such as those of invariant numerics.
+        if (std::find(reasons.begin(), reasons.end(), gap) == reasons.end())
+          reasons.push_back(std::move(gap));
         continue;
       }
       CUBINET_TRY_ASSIGN(auto plan, fastest(operation->families(request), request, reasons));
