@@ -102,7 +102,7 @@ TEST_CASE("the matrix has the kernels of generation of many rows on Hopper, what
         problem.batch = batch;
         problem.kv_len = kv_len;
         problem.kv_lengths.clear();
-        CHECK(ok(plan_attention(problem, device.facts, available, backends)).choice == KernelChoice::best);
+        CHECK(ok(plan_attention(problem, device.facts, available, backends)).exists());
         problem.kv_lengths.assign(batch, 200);
         CHECK(ok(plan_attention(problem, device.facts, available, backends)).exists());
       }
