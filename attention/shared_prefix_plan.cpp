@@ -87,7 +87,7 @@ Result<void> check_shared_prefix(const SharedPrefixProblem& problem) {
   CUBINET_TRY(check_prefix_sizes(problem));
   if (own.layout != QkvLayout::paged_kv) return no_kernels("K and V are not paged");
   const std::uint64_t all = std::uint64_t{problem.prefix_len} + own.kv_len;
-  if (own.window < all) {
+  if (own.window != kUnlimited && own.window < all) {
     return no_kernels(
         "`AttentionProblem::window` is " + std::to_string(own.window) +
             ", which hides tokens of a prefix from some rows and not from others",

@@ -80,7 +80,10 @@ Result<std::vector<std::int32_t>> q_lengths_of(const std::string& given, const A
   if (lengths.empty()) return lengths;
   if (!problem.ragged_q) return Error{ErrorCode::invalid_argument, "--q-lengths needs --ragged-q"};
   lengths.resize(problem.batch, lengths.back());
-  return lengths;
+  if (std::any_of(lengths.begin(), lengths.end(), [](std::int32_t length) { return length > 0; }))
+    return lengths;
+  return Error{ErrorCode::invalid_argument, "--q-lengths: no sequence has a query token",
+               "give at least one sequence a token"};
 }
 
 Result<BenchmarkCase> benchmark_case_of(const BenchCase& given) {

@@ -12,6 +12,12 @@
 namespace cubinet {
 namespace {
 
+// Classes and families share some reasons, such as those of invariant numerics and of splits.
+void add_reason(std::vector<std::string>& reasons, std::string reason) {
+  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+    reasons.push_back(std::move(reason));
+}
+
 class TemplateBackend final : public AttentionBackend {
  public:
   TemplateBackend(TemplateCatalog catalog, std::vector<std::shared_ptr<const OperationClass>> classes)
@@ -32,7 +38,7 @@ class TemplateBackend final : public AttentionBackend {
     for (const auto& operation : classes) {
       std::string gap = operation->gap(request.problem, request.device.capability);
       if (!gap.empty()) {
-        reasons.push_back(std::move(gap));
+        add_reason(reasons, std::move(gap));
         continue;
       }
       CUBINET_TRY_ASSIGN(auto plan, fastest(operation->families(request), request, reasons));
@@ -74,7 +80,7 @@ class TemplateBackend final : public AttentionBackend {
       if (best && (!family->is_compared(request.problem) || request.options.split_tokens)) continue;
       CUBINET_TRY_ASSIGN(FamilyAnswer answer, plan_with_family(*family, declared_, request));
       if (auto* reason = std::get_if<std::string>(&answer)) {
-        reasons.push_back(std::move(*reason));
+        add_reason(reasons, std::move(*reason));
         continue;
       }
       auto& plan = std::get<AttentionPlan>(answer);

@@ -216,9 +216,11 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");
   add_rules(*verb, options->rules);
-  add_integer(*verb, "--splits", options->splits, 1, 256, "KV splits of a sequence (default: as planned)");
+  CLI::Option* const splits = add_integer(*verb, "--splits", options->splits, 1, 256,
+                                          "KV splits of a sequence (default: as planned)");
   add_integer(*verb, "--split-tokens", options->split_tokens, 1, 1U << 30U,
-              "KV splits of so many tokens each, a multiple of 128 (default: as planned)");
+              "KV splits of so many tokens each, a multiple of 128 (default: as planned)")
+      ->excludes(splits);
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
   add_written_cache(*verb, options->places);

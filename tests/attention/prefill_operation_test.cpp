@@ -141,6 +141,12 @@ TEST_CASE("generation of many rows has tiles of prompts on Hopper if there is wo
   CHECK(kernel_of(problem) == "attention_prefill_wgmma");
   problem.kv_lengths.back() = 2000;
   CHECK(kernel_of(problem) == "attention_decode_wgmma");
+  problem = drafts(1, 131072);
+  CHECK(kernel_of(problem) == "attention_prefill_wgmma");
+  problem.window = 1000;  // hides most of the tokens
+  CHECK(kernel_of(problem) == "attention_decode_wgmma");
+  problem.kv_lengths = {131072};
+  CHECK(kernel_of(problem) == "attention_decode_wgmma");
   problem = drafts(16, 200);
   problem.q_len = 8;
   CHECK(kernel_of(problem).starts_with("attention_decode"));
@@ -202,6 +208,12 @@ TEST_CASE("splits of generation are short if its lengths are not known") {
   CHECK(plan_with_templates(problem)->division.kv_splits >= 16);
   problem.kv_lengths.assign(16, 131072);
   CHECK(plan_with_templates(problem)->division.kv_splits < 16);
+  problem.kv_lengths.clear();
+  problem.window = 128;
+  CHECK(plan_with_templates(problem)->division.kv_splits == 1);
+  CHECK(plan_with_templates(problem)->workspace.scratch_bytes == 0);
+  problem.window = 65536;
+  CHECK(plan_with_templates(problem)->division.kv_splits >= 16);
 }
 
 TEST_CASE("the tuner gets every tile of every family of prefill that fits the device") {

@@ -25,6 +25,15 @@ PrefillPlan split_plan(const PlanRequest& asked) {
   return prefill::plan(asked, kAttentionPrefillWgmma);
 }
 
+TEST_CASE("rows of a sequence see the tokens of the window of each of them, or all") {
+  AttentionProblem problem = prefill::prompts(1, 5000, 16);
+  CHECK(most_tokens_of_sequence(problem) == 5000);
+  problem.window = 128;
+  CHECK(most_tokens_of_sequence(problem) == 143);
+  problem.window = 4990;
+  CHECK(most_tokens_of_sequence(problem) == 5000);
+}
+
 TEST_CASE("splits are whole steps, and as many as the steps allow") {
   AttentionProblem problem = prefill::prompts(1, 1000, 100);  // 8 steps
   CHECK(prefill_splits_of(problem, kTile, 1) == PrefillSplits{});

@@ -157,6 +157,15 @@ TEST_CASE("what has no meaning over a shared prefix is refused with the reason")
   refused(kNone, "positions", [](P& p) { p.own.append.emplace().rope_dim = 64; });
 }
 
+TEST_CASE("a problem without a window has none over the longest prefix and the longest own tokens") {
+  SharedPrefixProblem problem = system_prompt();
+  problem.prefix_len = problem.own.kv_len = 1U << 30U;
+  CHECK(check_shared_prefix(problem));
+  CHECK(plan_shared_prefix(problem, hopper_planner()));
+  problem.prefix_len = 1U << 31U;
+  CHECK(check_shared_prefix(problem).error().code == ErrorCode::invalid_argument);
+}
+
 TEST_CASE("a window that hides nothing and a rotation by given positions are served") {
   SharedPrefixProblem problem = system_prompt();
   problem.own.window = 33'792;

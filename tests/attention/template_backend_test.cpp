@@ -131,6 +131,20 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.data_type_q = DataType::e4m3; }), "dtype_kv"));
 }
 
+TEST_CASE("a reason of several classes is stated once") {
+  AttentionProblem problem = generation(1, 1, 4096, 32, 1);
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.numerics = AttentionNumerics::invariant;
+  CHECK(decline_of(problem, kTemplatesBackend, Known::on(kH200)) ==
+        "invariant numerics needs Q and KV of 16 bits, and the problem has e4m3");
+  Known known = Known::on(kH200);
+  known.options.splits = 300;
+  const std::string splits = decline_of(generation(16, 16, 4096, 64, 8), kTemplatesBackend, known);
+  const std::string reason = "the number of KV splits is 300, but must be 1 to 256";
+  CHECK(test::holds(splits, reason));
+  CHECK(splits.find(reason) == splits.rfind(reason));
+}
+
 TEST_CASE("the family that has the head dims makes the plan, and what others lack stands in its trace") {
   Known known = Known::on({{8, 0}, 108, 0});
   known.options.explains = true;

@@ -71,12 +71,13 @@ TEST_CASE("query lengths are those given with ragged queries, the last one for t
   CHECK(contains(refused.error().message, "--ragged-q"));
   problem.ragged_q = true;
   CHECK(*q_lengths_of("100:0:1", problem) == std::vector<std::int32_t>{100, 0, 1, 1});
-  for (const char* wrong : {"101", "1:2:3:4:5", "1::2", "x"}) {
+  for (const char* wrong : {"101", "1:2:3:4:5", "1::2", "x", "0", "0:0"}) {
     CAPTURE(wrong);
     const auto none = q_lengths_of(wrong, problem);
     REQUIRE_FALSE(none);
     CHECK(contains(none.error().message, "--q-lengths"));
   }
+  CHECK(q_lengths_of("0:1", problem));
   const auto cases = parse_sweep(
       "--op prefill --batch 3 --q-len 64 --kv-len 100 --heads-q 4 --ragged-q --q-lengths 64:1", "s.txt");
   REQUIRE(cases);

@@ -149,6 +149,7 @@ TEST_CASE("run decode tells why no backend runs a problem") {
   };
   declined({"--head-dim-qk", "112"}, "templates: ");
   check_refused({"--shared-prefix", "40"}, 2, "invalid_argument", "a shared prefix of 40 tokens leaves");
+  check_refused({"--splits", "2", "--split-tokens", "128"}, 2, "invalid_argument", "excludes");
   declined({"--head-dim-qk", "112"}, "published: ");
   declined({"--dtype-kv", "fp16"}, "dtype_kv");
   declined({"--backend", "published"}, "no rows of published artifacts");

@@ -83,6 +83,33 @@ TEST_CASE("plans of random problems that may compile use kernels of the matrix a
   }
 }
 
+TEST_CASE("the matrix has the kernels of generation of many rows on Hopper, whatever the page and lengths") {
+  const BuiltinDevice device = builtin_devices()[1];
+  REQUIRE(device.target.to_string() == "sm_90a");
+  const AvailableKernels available = matrix_kernels().available(device);
+  const AttentionBackends backends = ok(AttentionBackends::builtin());
+  AttentionProblem problem;
+  problem.heads_q = 128;
+  problem.heads_kv = 8;
+  problem.q_len = 8;
+  for (const std::uint32_t page : kBuiltinPages) {
+    for (const std::uint32_t batch : {2U, 64U}) {
+      for (const std::uint32_t kv_len : {300U, 8192U, 131072U}) {
+        CAPTURE(page);
+        CAPTURE(batch);
+        CAPTURE(kv_len);
+        problem.tokens_per_page = page;
+        problem.batch = batch;
+        problem.kv_len = kv_len;
+        problem.kv_lengths.clear();
+        CHECK(ok(plan_attention(problem, device.facts, available, backends)).exists());
+        problem.kv_lengths.assign(batch, 200);
+        CHECK(ok(plan_attention(problem, device.facts, available, backends)).exists());
+      }
+    }
+  }
+}
+
 TEST_CASE("the templates have every page size of the matrix") {
   CHECK(existing_pages().size() == std::size(kBuiltinPages));
 }

@@ -5,6 +5,7 @@
 #include "prefill_arguments.hpp"
 #include "prefill_families.hpp"
 #include "prefill_plan.hpp"
+#include "prefill_splits.hpp"
 #include "rounding.hpp"
 #include "templates/decode/decode_family.hpp"
 
@@ -149,14 +150,19 @@ bool serves_generation(const AttentionProblem& problem, ComputeCapability device
 bool is_wide_generation(const AttentionProblem& problem, ComputeCapability device) {
   constexpr std::uint64_t kRowsOfTile = 128;
   constexpr std::uint64_t kLeastTiles = 32;
-  constexpr std::uint64_t kLeastTokens = 40000;  // of all sequences and KV heads
+  constexpr std::uint64_t kLeastTokens = 40000;  // that the rows of all sequences and KV heads see
   if (!serves_generation(problem, device)) return false;
   const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
   const std::uint64_t caches = std::uint64_t{problem.batch} * problem.heads_kv;
   if (caches * divide_up(rows, kRowsOfTile) >= kLeastTiles) return true;
-  std::uint64_t tokens = std::uint64_t{problem.batch} * problem.kv_len;
-  if (!problem.kv_lengths.empty())
-    tokens = std::accumulate(problem.kv_lengths.begin(), problem.kv_lengths.end(), std::uint64_t{0});
+  const std::uint64_t most = most_tokens_of_sequence(problem);
+  std::uint64_t tokens = problem.batch * most;
+  if (!problem.kv_lengths.empty()) {
+    tokens = std::accumulate(problem.kv_lengths.begin(), problem.kv_lengths.end(), std::uint64_t{0},
+                             [&](std::uint64_t sum, std::int32_t length) {
+                               return sum + std::min<std::uint64_t>(static_cast<std::uint32_t>(length), most);
+                             });
+  }
   return tokens * problem.heads_kv >= kLeastTokens;
 }
 

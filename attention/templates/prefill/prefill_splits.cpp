@@ -22,9 +22,10 @@ constexpr std::uint32_t kFewestSteps = 4;
 // ones then has splits for many SMs. 64 steps take 80 us, far longer than their partial result.
 constexpr std::uint32_t kMostTokensOfUnknown = 8192;
 
-// Returns the least number of splits that a plan considers.
+// Returns the least number of splits that a plan considers. A short window needs none.
 std::uint32_t least_splits(const AttentionProblem& problem) {
   if (!problem.is_generation() || !problem.kv_lengths.empty()) return 1;
+  if (most_tokens_of_sequence(problem) <= kMostTokensOfUnknown) return 1;
   return std::min(divide_up(problem.kv_len, kMostTokensOfUnknown), kMaximumPrefillSplits);
 }
 
@@ -45,6 +46,11 @@ bool fits(const AttentionProblem& problem, const PrefillSplits& splits) {
 }
 
 }  // namespace
+
+std::uint64_t most_tokens_of_sequence(const AttentionProblem& problem) {
+  if (!problem.is_sliding()) return problem.kv_len;
+  return std::min(std::uint64_t{problem.kv_len}, std::uint64_t{problem.window} + problem.q_len - 1);
+}
 
 KernelSpec prefill_combine_specification(const AttentionProblem& problem) {
   KernelSpec spec{kPrefillCombineTemplate, {}};

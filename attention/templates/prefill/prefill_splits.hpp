@@ -26,6 +26,9 @@ struct PrefillSplits {
   friend bool operator==(const PrefillSplits&, const PrefillSplits&) = default;
 };
 
+// Returns the most KV tokens that the rows of a sequence see: with a window, not all of them.
+std::uint64_t most_tokens_of_sequence(const AttentionProblem& problem);
+
 // Returns the specification of the kernel that combines the partial results.
 KernelSpec prefill_combine_specification(const AttentionProblem& problem);
 
