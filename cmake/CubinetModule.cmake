@@ -110,10 +110,14 @@ endif()
 
 # cubinet_add_module(<name> SOURCES ... [HEADERS ...] [PRIVATE_LIBRARIES <target>...])
 #
+# With CUBINET_SMALL only CUBINET_MODULES_OF_CALLS, through which calls of a running server pass,
+# are compiled for speed.
+#
 # SOURCES and HEADERS (of both include roots) are relative to the module's folder. Two SOURCES must
 # not share a file-local name, because CMAKE_UNITY_BUILD combines them. The target is an object
 # library cubinet_<name>. The installed library is assembled from all of them. PRIVATE_LIBRARIES
 # never appear in a public header.
+set(CUBINET_MODULES_OF_CALLS api attention base c_api cubin_registry dlpack kernel_table loader spec tvm_ffi)
 function(cubinet_add_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;PRIVATE_LIBRARIES" ${ARGN})
   set(target cubinet_${name})
@@ -125,6 +129,9 @@ function(cubinet_add_module name)
   cubinet_include_roots(roots ${name} ${CUBINET_INCLUDES_${name}})
   target_include_directories(${target} PRIVATE ${roots})
   target_link_libraries(${target} PRIVATE cubinet_settings ${arg_PRIVATE_LIBRARIES})
+  if(CUBINET_SMALL AND NOT name IN_LIST CUBINET_MODULES_OF_CALLS)
+    target_compile_options(${target} PRIVATE -Os)
+  endif()
   cubinet_precompile(${target})
   set_property(GLOBAL PROPERTY CUBINET_HEADERS_${name} "${arg_HEADERS}")
   list(FILTER arg_HEADERS INCLUDE REGEX "^include/")

@@ -72,7 +72,7 @@ make_bundle() {
   run "$root/scripts/builtin_bundle.sh" -o "$bundle"
 }
 
-# With -O3 the library of the wheel is 0.4 MB larger.
+# With -O3 the library of the wheel is 0.4 MB larger, and without CUBINET_SMALL another 1 MB.
 build() {
   say "building the wheel"
   rm -rf "$work/built"
@@ -80,7 +80,7 @@ build() {
     -C build-dir="$work/tree" -C wheel.tags="cp310-abi3-$platform" \
     -C build.targets="cubinet_python;cubinet_python_stub;cubinet_stub_driver" \
     -C cmake.define.CUBINET_BUILTIN_BUNDLE="$bundle" -C cmake.define.CUBINET_BUILD_TESTS=ON -C cmake.define.CUBINET_ZSTD_SOURCE="$work/zstd" \
-    -C cmake.define.CMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" -C cmake.define.CMAKE_UNITY_BUILD=ON "$root"
+    -C cmake.define.CMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" -C cmake.define.CUBINET_SMALL=ON -C cmake.define.CMAKE_UNITY_BUILD=ON "$root"
   wheel=$(echo "$work"/built/cubinet-*-cp310-abi3-"$platform".whl)
   [[ -f $wheel ]] || die "pip has built no wheel for $platform: $(ls "$work/built")"
 }

@@ -63,6 +63,19 @@ TEST_CASE("few tiles of long KV are split until all SMs have work, many tiles ar
   CHECK(prefill::plan(prefill::request(chunk())).splits == PrefillSplits{});  // the portable family
 }
 
+TEST_CASE("partial results of generation whose lengths are not known take 256 MiB at most") {
+  AttentionProblem problem = chunk();
+  problem.prefill = false;
+  problem.kv_len = 131072;
+  problem.q_len = 16;
+  for (const auto& [batch, splits] : {std::pair{8U, 16U}, {256U, 15U}, {1024U, 3U}, {8192U, 1U}}) {
+    problem.batch = batch;
+    const PrefillPlan made = split_plan(prefill::request(problem));
+    CHECK(made.splits.count == splits);
+    CHECK(made.workspace.partial_output_bytes <= std::uint64_t{256} << 20);
+  }
+}
+
 TEST_CASE("a split plan has partial results of every row, and the kernel that combines them") {
   PlanRequest asked = prefill::request(chunk());
   asked.options.splits = 4;

@@ -21,19 +21,24 @@ constexpr std::uint32_t kFewestSteps = 4;
 // The most tokens of a split if generation's lengths are not known. One long sequence among short
 // ones then has splits for many SMs. 64 steps take 80 us, far longer than their partial result.
 constexpr std::uint32_t kMostTokensOfUnknown = 8192;
-
-// Returns the least number of splits that a plan considers. A short window needs none.
-std::uint32_t least_splits(const AttentionProblem& problem) {
-  if (!problem.is_generation() || !problem.kv_lengths.empty()) return 1;
-  if (most_tokens_of_sequence(problem) <= kMostTokensOfUnknown) return 1;
-  return std::min(divide_up(problem.kv_len, kMostTokensOfUnknown), kMaximumPrefillSplits);
-}
+// The most bytes of their partial results: a server keeps them for the whole time.
+constexpr std::uint64_t kMostBytesOfUnknown = std::uint64_t{256} << 20;
 
 // Returns the bytes of all partial results, or more than kLargestTensorBytes.
 std::uint64_t partial_bytes(const AttentionProblem& problem, std::uint32_t splits) {
   const std::uint64_t rows = saturating_product(query_tokens(problem), problem.heads_q);
   return saturating_product(saturating_product(rows, splits),
                             (problem.head_dim_v + std::uint64_t{1}) * sizeof(float));
+}
+
+// Returns the least number of splits that a plan considers. A short window needs none.
+std::uint32_t least_splits(const AttentionProblem& problem) {
+  if (!problem.is_generation() || !problem.kv_lengths.empty()) return 1;
+  if (most_tokens_of_sequence(problem) <= kMostTokensOfUnknown) return 1;
+  std::uint32_t count = std::min(divide_up(problem.kv_len, kMostTokensOfUnknown), kMaximumPrefillSplits);
+  while (count > 1 && partial_bytes(problem, count) > kMostBytesOfUnknown)
+    --count;
+  return count;
 }
 
 // The combining kernel counts the rows of a sequence, up to the end of its last CTA, in 31 bits.
