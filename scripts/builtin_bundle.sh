@@ -52,11 +52,12 @@ kept = [element for element in elements if element["targets"]]
 json.dump({"kernels": kept}, open(filtered, "w"))
 PY
 
-# A home of its own: builds of the user's home may be from other sources. No time and no user is
-# written, and version 1 lets every bundle that a user names precede this one.
+# A home of its own: builds of the user's home may be from other sources. Groups of images (profile
+# archive) take a fifth less of the wheel than single ones, and each first use takes 1 ms more. No
+# time and no user is written, and version 1 lets every bundle that a user names precede this one.
 mkdir -p "$(dirname "$output")"
 env -u CUBINET_SITE_HOMES -u CUBINET_BUILTIN_BUNDLE "$tool" "${nvrtc[@]}" --home "$work/home" prebuild "$work/matrix.json" \
-  -o "$output" --profile ship --channel builtin --bundle-version 1 >"$work/log" || {
+  -o "$output" --profile archive --channel builtin --bundle-version 1 >"$work/log" || {
   cat "$work/log" >&2
   die "the bundle could not be built"
 }

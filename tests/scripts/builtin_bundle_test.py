@@ -47,7 +47,7 @@ class BuiltinBundle(ScriptTest):
         self.assertIn("3 kernels, 3000 bytes, 1000 each", result.stdout)
         calls = (self.folder / "calls").read_text()
         self.assertIn("--nvrtc /n/libnvrtc.so --home ", calls)
-        self.assertIn("--profile ship --channel builtin --bundle-version 1", calls)
+        self.assertIn("--profile archive --channel builtin --bundle-version 1", calls)
         self.assertNotIn("--created", calls)
         self.assertIn("bundle verify", calls)
 
