@@ -270,8 +270,9 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
     process_item(p, division, item, head_kv, shared_address(shared));
     if (item.end >= division.end()) return;
     __syncthreads();
-    // Beside a custom mask there are no registers to keep the item in.
-    item = Shape::kCustomMask ? division.item(p, item.end) : division.next(p, item);
+    // With a custom mask or 64 rows there are no registers to keep the item in.
+    constexpr bool kept = !Shape::kCustomMask && tile_size_q < 64;
+    item = kept ? division.next(p, item) : division.item(p, item.end);
   }
 }
 
