@@ -300,14 +300,13 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1)
   const int block = p.heads_kv.quotient(index);  // adjacent CTAs: KV heads of the same tokens
   const int head_kv = index - block * p.heads_kv.divisor;
   const WorkDivision division(p, block);
-  if (division.begin() >= division.end()) return;
-  WorkItem item = division.item(p, division.begin());
+  // There are no registers to keep the item in, from which the next one would be found faster.
 #pragma unroll 1
-  for (;;) {
+  for (int unit = division.begin(); unit < division.end();) {
+    const WorkItem item = division.item(p, unit);
     process_item(p, division, item, head_kv, shared_address(shared));
-    if (item.end >= division.end()) return;
-    __syncthreads();
-    item = division.next(p, item);
+    unit = item.end;
+    if (unit < division.end()) __syncthreads();
   }
 }
 
