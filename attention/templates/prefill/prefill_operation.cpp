@@ -136,8 +136,8 @@ class PrefillTemplateFamily final : public TemplateFamily {
 // once.
 bool serves_generation(const AttentionProblem& problem, ComputeCapability device) {
   constexpr std::uint64_t kRowsOfDecode = 64;
-  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
-  if (!problem.is_generation() || rows <= kRowsOfDecode || problem.is_invariant()) return false;
+  if (!problem.is_generation() || rows_of_kv_head(problem) <= kRowsOfDecode || problem.is_invariant())
+    return false;
   if (!decode_gap(problem, device).empty() || !decode_has_sizes(problem)) return false;
   if (!prefill_expression_gap(problem, device).empty()) return false;
   // Weights of e4m3 would be rounded with many rows alone. Its time has not been measured.
@@ -152,9 +152,8 @@ bool is_wide_generation(const AttentionProblem& problem, ComputeCapability devic
   constexpr std::uint64_t kLeastTiles = 32;
   constexpr std::uint64_t kLeastTokens = 40000;  // that the rows of all sequences and KV heads see
   if (!serves_generation(problem, device)) return false;
-  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
   const std::uint64_t caches = std::uint64_t{problem.batch} * problem.heads_kv;
-  if (caches * divide_up(rows, kRowsOfTile) >= kLeastTiles) return true;
+  if (caches * divide_up(rows_of_kv_head(problem), kRowsOfTile) >= kLeastTiles) return true;
   const std::uint64_t most = most_tokens_of_sequence(problem);
   std::uint64_t tokens = problem.batch * most;
   if (!problem.kv_lengths.empty()) {
