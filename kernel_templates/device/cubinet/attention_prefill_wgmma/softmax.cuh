@@ -85,7 +85,8 @@ class Visibility {
 class RowSoftmax {
  public:
   __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
-      : scale_log2_{scale(p), scale(p)}, cap_(p, scale_log2_) {}
+      : scale_log2_{attention::softmax_scale_log2(p), attention::softmax_scale_log2(p)},
+        cap_(p, scale_log2_) {}
 
   // Updates the maxima with the scores of a slice.
   __device__ void update_maxima(const Scores& scores) {
@@ -156,11 +157,6 @@ class RowSoftmax {
   float maxima[2] = {negative_infinity(), negative_infinity()};
 
  private:
-  __device__ static float scale(const AttentionPrefillParameters& p) {
-    return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                        : p.softmax_scale_log2;
-  }
-
   __device__ void update_fast_maxima(const Scores& scores) {
     float newest[2];
 #pragma unroll
