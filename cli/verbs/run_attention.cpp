@@ -27,9 +27,8 @@ struct RunOptions {
   std::string q_lengths;  // empty: random ones with --ragged-q
   int iterations = 20;
   int device = 0;
-  std::uint32_t shared_prefix = 0;  // tokens of kv_len; 0: none
-  std::uint32_t splits = 0;         // 0: as planned
-  std::uint32_t split_tokens = 0;   // 0: as planned
+  std::uint32_t splits = 0;        // 0: as planned
+  std::uint32_t split_tokens = 0;  // 0: as planned
   std::uint64_t seed = 1;
   std::string backend{kAutomaticBackend};
   std::string rules;  // empty: the newest that fit the rows
@@ -186,13 +185,9 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   // names.
   CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(options.problem));
   CUBINET_TRY_ASSIGN(const std::vector<std::int32_t> q_lengths, q_lengths_of(options.q_lengths, problem));
-  std::optional<SharedPrefixProblem> shared;
-  if (options.shared_prefix > 0) {
-    auto checked = one_prefix_problem(problem, options.shared_prefix);
-    if (!checked && checked.error().code == ErrorCode::unsupported)
-      return context.fail(checked.error(), ExitStatus::negative);
-    CUBINET_TRY_ASSIGN(shared, std::move(checked));
-  }
+  CUBINET_TRY_ASSIGN(const auto shared, shared_prefix_of(options.problem, problem));
+  if (const auto served = shared ? check_shared_prefix(*shared) : Result<void>(); !served)
+    return context.fail(served.error(), ExitStatus::negative);
   AttentionRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
@@ -233,7 +228,6 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
       ->check(CLI::IsMember({"uniform", "borders"}))
       ->type_name("PATTERN");
   add_q_lengths(*verb, options->q_lengths);
-  add_shared_prefix(*verb, options->shared_prefix);
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Replays to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");
