@@ -8,11 +8,34 @@
 #include <doctest/doctest.h>
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace cubinet;
 using test::check_without_a_word;
 using test::open_compiler;
+
+namespace {
+
+// Adds a kernel of attention_prefill, or none if its tile does not fit the shared memory of the
+// target, as tall tiles of wide heads. It has all options or none.
+void add_portable(std::vector<CompileRequest>& requests, CompileRequest request, int head_dim, int rows,
+                  bool all_options) {
+  request.spec.set("head_dim_qk", head_dim)
+      .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
+      .set("tile_size_q", rows)
+      .set("kv_layout", all_options ? "paged" : "contiguous")
+      .set("mask", all_options ? "causal" : "dense")
+      .set("sliding_window", ParameterValue(all_options))
+      .set("soft_cap", ParameterValue(all_options))
+      .set("separate_page_tables", ParameterValue(all_options));
+  const auto resolved = request.kernel_template->resolve(request.spec);
+  REQUIRE(resolved);
+  if (request.kernel_template->check_target(*resolved, request.target))
+    requests.push_back(std::move(request));
+}
+
+}  // namespace
 
 TEST_CASE(
     "prefill attention of warpgroups compiles for all its head dims and masks, without a warning or a "
@@ -116,22 +139,11 @@ TEST_CASE("no shape of prefill attention has registers to spill, on old and new 
     for (const int head_dim : {64, 72, 96, 128, 192, 256, 512}) {
       for (const int rows : {64, 128}) {
         for (const bool all_options : {false, true}) {
-          CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
-          request.spec.set("head_dim_qk", head_dim)
-              .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-              .set("tile_size_q", rows)
-              .set("stages", head_dim >= 256 ? 1 : 2)
+          CompileRequest request = test::builtin_request("attention_prefill", target);
+          request.spec.set("stages", head_dim >= 256 ? 1 : 2)
               .set("dtype", rows == 64 ? "bf16" : "fp16")
-              .set("dtype_o", all_options ? "fp32" : "bf16")
-              .set("kv_layout", all_options ? "paged" : "contiguous")
-              .set("mask", all_options ? "causal" : "dense")
-              .set("sliding_window", ParameterValue(all_options))
-              .set("soft_cap", ParameterValue(all_options))
-              .set("separate_page_tables", ParameterValue(all_options));
-          // Tall tiles of wide heads do not fit the shared memory of every target.
-          const auto resolved = request.kernel_template->resolve(request.spec);
-          REQUIRE(resolved);
-          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
+              .set("dtype_o", all_options ? "fp32" : "bf16");
+          add_portable(requests, std::move(request), head_dim, rows, all_options);
         }
       }
     }
@@ -147,24 +159,13 @@ TEST_CASE("no shape of prefill attention over KV of e4m3 has registers to spill,
       for (const int rows : {64, 128}) {
         for (const bool narrow_q : {false, true}) {
           const bool all_options = narrow_q == (rows == 64);
-          CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
-          request.spec.set("head_dim_qk", head_dim)
-              .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-              .set("tile_size_q", rows)
-              .set("dtype", narrow_q ? "e4m3" : "bf16")
+          CompileRequest request = test::builtin_request("attention_prefill", target);
+          request.spec.set("dtype", narrow_q ? "e4m3" : "bf16")
               .set("dtype_kv", "e4m3")
               .set("dtype_o", !all_options                          ? "bf16"
                               : std::string_view(target) == "sm_80" ? "fp32"
-                                                                    : "e4m3")
-              .set("kv_layout", all_options ? "paged" : "contiguous")
-              .set("mask", all_options ? "causal" : "dense")
-              .set("sliding_window", ParameterValue(all_options))
-              .set("soft_cap", ParameterValue(all_options))
-              .set("separate_page_tables", ParameterValue(all_options));
-          // Tall tiles of wide heads do not fit the shared memory of every target.
-          const auto resolved = request.kernel_template->resolve(request.spec);
-          REQUIRE(resolved);
-          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
+                                                                    : "e4m3");
+          add_portable(requests, std::move(request), head_dim, rows, all_options);
         }
       }
     }
