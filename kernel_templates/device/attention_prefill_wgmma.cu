@@ -56,8 +56,8 @@
 // memory gives each CTA its next tile.
 //
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
-// copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees,
-// and transposes V of e4m3. Warp 2 finds the tiles. Each consumer warpgroup has 64 rows of the
+// copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees.
+// Warps 1 and 3 transpose V of e4m3, which warp 0 copies. Warp 2 finds the tiles. Each consumer warpgroup has 64 rows of the
 // tile. Tiles, K and V have two stages in shared memory, Q has two if they fit. Stages are filled
 // and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
@@ -101,12 +101,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       load_qk_tiles(p, layout);
     } else if (warp == 1) {
       if constexpr (kTransposesV) {
-        transpose_tiles(p.p, layout);
+        transpose_tiles(p.p, layout, 0);
       } else {
         clean_tiles(p.p, layout);
       }
     } else if (warp == 2) {
       find_tiles(p.p, layout);
+    } else if constexpr (kTransposesV) {
+      transpose_tiles(p.p, layout, 1);
     } else {
       load_v_tiles(p, layout);
     }

@@ -50,10 +50,10 @@ struct SharedLayout {
     for (int stage = 0; stage < stages; ++stage) {
       mbarrier_init(k_full(stage), 1);
       mbarrier_init(k_empty(stage), kConsumerWarps);
-      mbarrier_init(v_full(stage), 1);
+      mbarrier_init(v_full(stage), kTransposesV ? kTransposers : 1);
       mbarrier_init(v_empty(stage), kConsumerWarps);
       mbarrier_init(v_unclean(stage), 1);
-      if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), 1);
+      if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), kTransposers);
     }
   }
 

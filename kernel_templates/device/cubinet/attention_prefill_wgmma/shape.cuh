@@ -57,6 +57,7 @@ constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 // The tensor cores read 8-bit operands along the summed dimension alone, so V of e4m3 is
 // transposed: a row of it is a column of V, with the tokens of a step in blocks of 128.
 constexpr bool kTransposesV = is_same<dtype, e4m3>;
+constexpr int kTransposers = 2;  // warps that do so
 constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
 constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;
 

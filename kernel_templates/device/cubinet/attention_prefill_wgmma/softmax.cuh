@@ -134,12 +134,12 @@ class RowSoftmax {
   __device__ void correct(Output& output, FoldedOutput& folded) const {
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
 #pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        output[tile].r[i] *= corrections_[i / 2];
+    for (int half = 0; half < 2; ++half) {
+      if (__any_sync(kAllLanes, corrections_[half] != 1.0f)) {
+        multiply_row(output, half, corrections_[half]);
+        folded.multiply(half, corrections_[half]);
+      }
     }
-    folded.multiply(corrections_);
   }
 
   // Adds the maxima and sums of a segment of invariant numerics to `folded`, and begins the next
