@@ -148,8 +148,8 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
   CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
   type = DataType::e4m3;
-  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{128, 192, 2, 4});
-  CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{128, 128, 2, 4});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2, 4});
+  CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{192, 128, 2, 4});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4});
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, with
   };
   std::vector<CompileRequest> requests;
   for (const Kernel& kernel : {Kernel{64, 128, 128, 4, false, true},
-                               {64, 128, 192, 4, true, false},
+                               {64, 192, 128, 4, false, true},
                                {64, 192, 160, 0, true, false},
                                {128, 128, 128, 4, false, false},
                                {128, 128, 128, 8, true, false},

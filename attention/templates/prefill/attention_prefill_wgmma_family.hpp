@@ -62,21 +62,19 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   block.threads = 2 * tile.q + 128;
   block.registers = tile.q == 128 ? 168 : 128;
   block.tile_heads = tile_heads(problem, tile);
-  block.shared_bytes = q_stages * tile.q * (blocks(problem.head_dim_qk) * kRowBytes) + tile.stages * stage +
-                       kTileBytes + q_stages * tile.q / 4;
+  const std::uint32_t folded = tile.q == 192 && tile.fold_steps > 0 ? tile.q * problem.head_dim_v * 4 : 0;
+  block.shared_bytes = folded + q_stages * tile.q * (blocks(problem.head_dim_qk) * kRowBytes) +
+                       tile.stages * stage + kTileBytes + q_stages * tile.q / 4;
   return block;
 }
 
 // Returns the tiles of e4m3. The tensor cores keep 14 bits of a sum of its products, so the output
-// is folded every four steps. A thread has registers for both copies of it, but not for soft caps
-// and steps of 128 tokens besides.
+// is folded every four steps. A thread of two consumers has registers for both copies of it, but not
+// for soft caps and steps of 128 tokens besides. With three consumers one copy is in shared memory.
 inline std::vector<PrefillTile> narrow_tiles(const AttentionProblem& problem) {
   constexpr std::uint32_t kFoldSteps = 4;
   if (problem.head_dim_qk == 128) return {{128, problem.soft_cap ? 96U : 128U, 2, kFoldSteps}};
-  const bool plain = !problem.soft_cap && !problem.is_sliding();
-  if (plain && problem.layout != QkvLayout::paged_kv)
-    return {{128, 192, 2, kFoldSteps}, {128, 128, 2, kFoldSteps}};
-  return {{128, 128, 2, kFoldSteps}};
+  return {{192, 128, 2, kFoldSteps}, {128, 128, 2, kFoldSteps}};
 }
 
 // Returns the tiles of e4m3 that fold less often, or never. Without the second copy of the output,

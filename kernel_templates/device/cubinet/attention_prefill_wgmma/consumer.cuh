@@ -40,9 +40,11 @@ class Consumer {
  private:
   // The state of a tile.
   struct State {
-    __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
+    __device__ State(const AttentionPrefillParameters& p, const SharedLayout& layout, const TileReader& tiles,
+                     const Tile& tile)
         : visibility(p, tiles, tile),
           softmax(p),
+          sums(layout),
           end(tile.first_step + tile.steps),
           has_rows(__any_sync(kAllLanes, warpgroup_row() < tile.rows(p))) {}
 
@@ -60,12 +62,13 @@ class Consumer {
   // false if there is none.
   __device__ bool compute(Scores& scores) {
     const Tile tile = tiles_.tile();
-    State state(p_, tiles_, tile);
+    State state(p_, layout_, tiles_, tile);
     const int last_stage = compute_steps(state, scores, tile.first_step);
     release(layout_.q_empty(q_stage_, index_));
     q_stage_ = (q_stage_ + 1) % kQStages;
     wgmma_begin(state.output, state.weights);
-    multiply_pv(state.output, state.weights, last_stage, kSlices - 1, !FoldedOutput::begins_at(state.end - 1));
+    multiply_pv(state.output, state.weights, last_stage, kSlices - 1,
+                !FoldedOutput::begins_at(state.end - 1));
     const bool has_next = tiles_.next();
     first_stage_ = last_stage ^ 1;
     // Without a next tile, the product is that of old data and is not used: products in a branch

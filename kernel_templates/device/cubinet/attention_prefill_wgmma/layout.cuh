@@ -18,6 +18,7 @@ struct SharedLayout {
   __device__ SharedAddress transposed_v(int stage) const {
     return base + kTransposedOffset + stage * kStageBytesTransposed;
   }
+  __device__ SharedAddress folded() const { return base + kFoldedOffset; }
   __device__ SharedAddress tile(unsigned parity) const { return base + kTileOffset + parity * kTileBytes; }
   __device__ SharedAddress tile_full() const { return barrier(0); }
   __device__ SharedAddress tile_empty() const { return barrier(1); }

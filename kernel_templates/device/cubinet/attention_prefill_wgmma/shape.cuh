@@ -61,11 +61,17 @@ constexpr int kTransposers = 2;  // warps that do so
 constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
 constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;
 
+// The fp32 copy of the output of e4m3 is in registers of a thread, unless three consumers share
+// them.
+constexpr bool kFoldsInShared = kConsumers == 3 && fold_steps > 0;
+constexpr int kFoldedBytes = kFoldsInShared ? tile_size_q * head_dim_v * 4 : 0;
+
 // Offsets in shared memory, in bytes.
 constexpr int kKOffset = kQStages * kStageBytesQ;
 constexpr int kVOffset = kKOffset + stages * kStageBytesK;
 constexpr int kTransposedOffset = kVOffset + stages * kStageBytesV;
-constexpr int kTileOffset = kTransposedOffset + stages * kStageBytesTransposed;
+constexpr int kFoldedOffset = kTransposedOffset + stages * kStageBytesTransposed;
+constexpr int kTileOffset = kFoldedOffset + kFoldedBytes;
 constexpr int kTileBytes = 32;
 constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
 constexpr int kStageBarriers = kTransposesV ? 6 : 5;  // of a stage of K and V

@@ -132,13 +132,11 @@ class RowSoftmax {
   // Corrects the output of the slices before the newest, and its folded part. After a few slices,
   // most maxima are stable and no correction is needed. A correction by 1 changes no bit.
   __device__ void correct(Output& output, FoldedOutput& folded) const {
+    folded.multiply(corrections_);
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (__any_sync(kAllLanes, corrections_[half] != 1.0f)) {
-        multiply_row(output, half, corrections_[half]);
-        folded.multiply(half, corrections_[half]);
-      }
+      if (__any_sync(kAllLanes, corrections_[half] != 1.0f)) multiply_row(output, half, corrections_[half]);
     }
   }
 
