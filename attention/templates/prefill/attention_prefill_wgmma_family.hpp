@@ -98,8 +98,8 @@ inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem)
 }
 
 // Returns the tiles of head dims between 64 and 128, whose rows are padded to 128 columns. Three
-// consumers have registers for steps of 112 tokens, and of 96 with soft caps; two have them for 192.
-// Steps of 112 tokens would have boxes of 16 tokens of pages.
+// consumers have registers for steps of 112 tokens, and of 96 with soft caps; two have them for
+// 192. Steps of 112 tokens would have boxes of 16 tokens of pages.
 inline std::vector<PrefillTile> padded_tiles(const AttentionProblem& problem) {
   const bool plain = !problem.soft_cap && !problem.is_sliding();
   if (!plain || problem.layout == QkvLayout::paged_kv) return {{192, 96, 2}, {128, 128, 2}};

@@ -35,10 +35,10 @@ constexpr int kSlice = kInvariant ? attention::kInvariantStep : kStep;
 constexpr int kSlices = kStep / kSlice;
 constexpr int kStepsOfSegment = kInvariant ? attention::kInvariantSegment / kStep : 1;
 
-// Rows are stored in blocks of 128 bytes, the last of which is filled with zeros. Without pages,
-// the rows of a block are adjacent. With pages, groups of 8 rows of all blocks are, so one box holds
-// all columns of the rows of a page. Rows of whole blocks and a part of one have a box for each
-// block, so the rows of a block are adjacent with pages, too.
+// Rows are stored in blocks of 128 bytes, the last of which may be filled with zeros. Without
+// pages, the rows of a block are adjacent. With pages, groups of 8 rows of all blocks are, so one
+// box holds all columns of the rows of a page. Rows of whole blocks and a part of one have a box
+// for each block, so the rows of a block are adjacent with pages, too.
 constexpr int kBlockRowBytes = 128;
 constexpr int kBlockElements = kBlockRowBytes / kElementBytes;
 constexpr int kBlocksQk = divide_up(head_dim_qk, kBlockElements);
