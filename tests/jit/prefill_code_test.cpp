@@ -27,6 +27,16 @@ TEST_CASE(
   std::vector<CompileRequest> requests;
   for (const Kernel& kernel : {Kernel{64, 64, 192, 128, true},
                                {64, 64, 128, 128, false},
+                               {72, 72, 192, 96, false},
+                               {72, 72, 128, 192, true},
+                               {80, 80, 192, 112, true},
+                               {80, 80, 128, 128, false},
+                               {88, 88, 192, 112, true},
+                               {88, 88, 128, 128, false},
+                               {96, 96, 192, 96, false},
+                               {96, 96, 192, 112, true},
+                               {96, 96, 128, 192, true},
+                               {96, 96, 128, 128, false},
                                {128, 128, 128, 128, false},
                                {128, 128, 128, 176, true},
                                {192, 128, 128, 128, false},
@@ -97,7 +107,7 @@ TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, with
 TEST_CASE("the kernels that combine splits of prefill compile without a warning or a stack") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_90a", "sm_80"}) {
-    for (const int head_dim : {64, 128, 256}) {
+    for (const int head_dim : {64, 72, 96, 128, 256}) {
       for (const char* output : {"bf16", "fp16", "fp32", "e4m3"}) {
         CompileRequest request = test::builtin_request("attention_prefill_combine", target);
         request.spec.set("head_dim_v", head_dim).set("dtype_o", output);
@@ -113,7 +123,7 @@ TEST_CASE("the kernels that combine splits of prefill compile without a warning 
 TEST_CASE("no shape of prefill attention has registers to spill, on old and new targets") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const int head_dim : {64, 72, 96, 128, 192, 256, 512}) {
+    for (const int head_dim : {64, 72, 88, 96, 128, 192, 256, 512}) {
       for (const int rows : {64, 128}) {
         for (const bool all_options : {false, true}) {
           CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));

@@ -27,8 +27,6 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
     return "attention_prefill_wgmma has invariant numerics for Q, K and V of 16 bits";
   if (problem.is_invariant() && problem.head_dim_v > 128)
     return "attention_prefill_wgmma has invariant numerics for head dims of V up to 128";
-  if (problem.head_dim_qk % 64 != 0)
-    return "attention_prefill_wgmma has head dims of whole blocks of 64 elements" + has;
   return "";
 }
 
@@ -52,7 +50,8 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   const bool is_narrow = problem.data_type_q == DataType::e4m3;
   const std::uint32_t block_columns = is_narrow ? 128 : 64;
   const auto blocks = [&](std::uint32_t columns) { return (columns + block_columns - 1) / block_columns; };
-  const std::uint32_t columns = problem.head_dim_qk + problem.head_dim_v;
+  const auto padded = [](std::uint32_t columns) { return (columns + 63) / 64 * 64; };
+  const std::uint32_t columns = padded(problem.head_dim_qk) + padded(problem.head_dim_v);
   const std::uint32_t q_stages = columns * tile.kv <= 32768 ? 2 : 1;
   // A stage of K and V, with its barriers. V of e4m3 is also stored transposed, in blocks of
   // tokens.
@@ -96,6 +95,15 @@ inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem)
   return {{128, 128, 2}};
 }
 
+// Returns the tiles of head dims between 64 and 128, whose rows are padded to 128 columns. Three
+// consumers have registers for steps of 112 tokens, and of 96 with soft caps; two have them for
+// 192. Steps of 112 tokens would have boxes of 16 tokens of pages.
+inline std::vector<PrefillTile> padded_tiles(const AttentionProblem& problem) {
+  const bool plain = !problem.soft_cap && !problem.is_sliding();
+  if (!plain || problem.layout == QkvLayout::paged_kv) return {{192, 96, 2}, {128, 128, 2}};
+  return {{192, 112, 2}, {128, 192, 2}, {128, 128, 2}};
+}
+
 // The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
 // Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
 // 16 tokens.
@@ -103,6 +111,7 @@ inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
   if (problem.is_invariant()) return invariant_tiles(problem);
   if (problem.data_type_q == DataType::e4m3) return narrow_tiles(problem);
   const bool plain = !problem.soft_cap && !problem.is_sliding();
+  if (problem.head_dim_qk > 64 && problem.head_dim_qk < 128) return padded_tiles(problem);
   if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}, {128, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
   if (problem.head_dim_qk == 128 && plain && problem.layout != QkvLayout::paged_kv)

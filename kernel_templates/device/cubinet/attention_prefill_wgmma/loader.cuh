@@ -45,8 +45,9 @@ struct KvSource {
 // warp must call each function together.
 //
 // With pages, a box holds all columns of the rows that one page has of a step, if rows are whole
-// blocks and heads are whole blocks apart, or if a row is a part of a block. Otherwise it holds 8
-// rows of a block (docs/kernels/attention_prefill_wgmma.md).
+// blocks and heads are whole blocks apart, or if a row is a part of a block. If rows end within a
+// block, it holds these rows of a block. Otherwise it holds 8 rows of a block
+// (docs/kernels/attention_prefill_wgmma.md).
 template <int kBlocks>
 class BoxCopier {
  public:
@@ -79,11 +80,11 @@ class BoxCopier {
     if constexpr (kPaged) {
       if (lane() * box_tokens_ >= kStep) return;
       const int group = p_.page_size.remainder(own_token(step)) / kGroupRows;
-      target += lane() * box_tokens_ * kBlocks * kBlockRowBytes;
+      target += lane() * box_tokens_ * (kGroupsRows ? kBlocks : 1) * kBlockRowBytes;
       if (has_whole_rows_) return copy_box(target, map_, 0, 0, source.head, group, page, full);
 #pragma unroll 1
       for (int block = 0; block < kBlocks; ++block)
-        copy_box(target + block * kBlockGroupBytes, map_, block * kBlockElements, 0, source.head, group, page,
+        copy_box(target + block * kKvBlockBytes, map_, block * kBlockElements, 0, source.head, group, page,
                  full);
     } else if (lane() < kBlocks) {
       copy_box(target + lane() * kKvBlockBytes, map_, lane() * kBlockElements, source.first + step * kStep,

@@ -37,20 +37,24 @@ constexpr int kStepsOfSegment = kInvariant ? attention::kInvariantSegment / kSte
 
 // Rows are stored in blocks of 128 bytes, the last of which may be filled with zeros. Without
 // pages, the rows of a block are adjacent. With pages, groups of 8 rows of all blocks are, so one
-// box holds all columns of the rows of a page.
+// box holds all columns of the rows of a page. Rows of whole blocks and a part of one have a box
+// for each block, so the rows of a block are adjacent with pages, too.
 constexpr int kBlockRowBytes = 128;
 constexpr int kBlockElements = kBlockRowBytes / kElementBytes;
 constexpr int kBlocksQk = divide_up(head_dim_qk, kBlockElements);
 constexpr int kBlocksV = divide_up(head_dim_v, kBlockElements);
+constexpr bool kHasPaddedBlocks =
+    kBlocksQk > 1 && (head_dim_qk % kBlockElements != 0 || head_dim_v % kBlockElements != 0);
+constexpr bool kGroupsRows = kPaged && !kHasPaddedBlocks;
 constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
 constexpr int kGroupRows = 8;
 constexpr int kBlockGroupBytes = kGroupRows * kBlockRowBytes;
-constexpr int kKvBlockBytes = kPaged ? kBlockGroupBytes : kStep * kBlockRowBytes;
-constexpr int kGroupBytesK = kPaged ? kBlocksQk * kBlockGroupBytes : kBlockGroupBytes;
-constexpr int kGroupBytesV = kPaged ? kBlocksV * kBlockGroupBytes : kBlockGroupBytes;
+constexpr int kKvBlockBytes = kGroupsRows ? kBlockGroupBytes : kStep * kBlockRowBytes;
+constexpr int kGroupBytesK = kGroupsRows ? kBlocksQk * kBlockGroupBytes : kBlockGroupBytes;
+constexpr int kGroupBytesV = kGroupsRows ? kBlocksV * kBlockGroupBytes : kBlockGroupBytes;
 constexpr int kStageBytesQ = kBlocksQk * kQBlockBytes;
 // Two stages of Q if they fit beside K and V.
-constexpr int kQStages = (head_dim_qk + head_dim_v) * kStep <= 32768 ? 2 : 1;
+constexpr int kQStages = (round_up(head_dim_qk, 64) + round_up(head_dim_v, 64)) * kStep <= 32768 ? 2 : 1;
 constexpr int kStageBytesK = kBlocksQk * kStep * kBlockRowBytes;
 constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 
