@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_combine",
-  "interface": 1,
+  "interface": 2,
   "summary": "Combines the partial results of the decode kernels for tiles whose KV several thread blocks share",
   "minimum_target": "sm_80",
   "parameters": [
@@ -40,7 +40,7 @@
   "kernels": [
     {"name": "attention_combine",
      "threads": "head_dim_v > 256 ? 256 : 128",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "(heads_q, q_len, batch)",
@@ -113,7 +113,7 @@ class RowCombine {
   static constexpr int kLanes = head_dim_v > 256 ? 64 : minimum(32, head_dim_v / 4);
   static constexpr int kElements = head_dim_v / kLanes;
   static constexpr int kWorkers = Shape::kThreads / kLanes;
-  using Epilogue = RowEpilogue<converts_kv>;
+  using Epilogue = RowEpilogue<converts_kv, converts_kv>;
 
   // The sums that the workers exchange.
   struct Memory {
@@ -226,7 +226,7 @@ class SegmentFold {
     constexpr int kStored = minimum(16 / int{sizeof(dtype_o)}, 8);
     const int first = static_cast<int>(threadIdx.x) * kStored;
     if (first >= head_dim_v) return;
-    const FinishedRow finished(p, row.head, fold);
+    const FinishedRow finished(RowEpilogue<false, false>(p, row.sequence.index, row.head), fold);
     float stored[kStored];
 #pragma unroll
     for (int i = 0; i < kStored; i += 4) {
@@ -254,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   // More loads at once leave too few registers on 9.0.
   const WorkDivisionOf<Shape, 2> division(p, 0);
   const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
-  const RowCombine::Epilogue epilogue(p, head);
+  const RowCombine::Epilogue epilogue(p, sequence.index, head);
   wait_for_prerequisites();
   if (token >= sequence.q_len || slots.count <= 1) return;
   const PartialRows partial(p, head_kv);

@@ -2,7 +2,7 @@
 #pragma once
 // The rows of the output: scales, sinks and LSEs.
 //
-// Shape: Output, kConvertsKv, kHeadDimV, kTileQ
+// Shape: Output, kConvertsKv, kHasHeadScales, kHeadDimV, kTileQ
 #include <cubinet/attention/invariant.cuh>
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention/shape.cuh>
@@ -50,16 +50,17 @@ __device__ inline void store_two_elements(GlobalAddress address, float first, fl
 
 // The epilogue of one row: the factor of its output, and its sink. A sink is an additional logit
 // without V.
-template <bool kConvertsKv>
+template <bool kConvertsKv, bool kHasHeadScales>
 struct RowEpilogue {
   float factor;
   float sink;  // base-2 logit
 
   template <class Parameters>
-  __device__ RowEpilogue(const Parameters& p, int head)
-      : factor(p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale),
+  __device__ RowEpilogue(const Parameters& p, int sequence, int head)
+      : factor(output_scale(p)),
         sink(p.sinks != 0 ? load_global_float(p.sinks + 4 * head) * kLog2E : negative_infinity()) {
     if constexpr (kConvertsKv) factor *= kE4m3Scale;
+    factor *= v_scale<kHasHeadScales>(p, sequence, p.group.quotient(head));
   }
 
   // Adds the sink to the base-2 LSE of the row's tokens and to `factor`. Returns the base-2 LSE of
@@ -76,9 +77,10 @@ struct RowEpilogue {
 
 // Stores normalised elements of a complete row, starting at element `first`. `lse` is the base-2
 // LSE of the row's tokens.
-template <typename Element, bool kConvertsKv, int kCount>
+template <typename Element, bool kConvertsKv, bool kHasHeadScales, int kCount>
 __device__ inline void store_output(const AttentionDecodeParameters& p, const OutputRow& row, int first,
-                                    float (&values)[kCount], RowEpilogue<kConvertsKv> epilogue, float lse) {
+                                    float (&values)[kCount],
+                                    RowEpilogue<kConvertsKv, kHasHeadScales> epilogue, float lse) {
   lse = epilogue.add_sink(lse);
 #pragma unroll
   for (int i = 0; i < kCount; ++i)
@@ -93,10 +95,9 @@ struct FinishedRow {
   float factor;  // the factor that normalises
   float lse;     // natural logarithm
 
-  // `fold` has all segments of the row of query head `head`.
-  template <class Parameters>
-  __device__ FinishedRow(const Parameters& p, int head, RowFold fold) {
-    const RowEpilogue<false> epilogue(p, head);
+  // `fold` has all segments of the row.
+  template <bool kHasHeadScales>
+  __device__ FinishedRow(const RowEpilogue<false, kHasHeadScales>& epilogue, RowFold fold) {
     kept = fold.add_sink(epilogue.sink);
     factor = fold.normaliser(epilogue.factor);
     lse = __fmul_rn(fold.lse(), kLn2);

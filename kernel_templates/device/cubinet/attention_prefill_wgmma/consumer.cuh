@@ -38,7 +38,7 @@ class Consumer {
   struct State {
     __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
         : visibility(p, tiles, tile),
-          softmax(p),
+          softmax(p, tile),
           end(tile.first_step + tile.steps),
           has_rows(__any_sync(kAllLanes, warpgroup_row() < tile.rows(p))) {}
 
