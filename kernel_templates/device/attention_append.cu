@@ -123,13 +123,13 @@ __device__ inline GlobalAddress cache_row(const AttentionAppendParameters& p, co
 
 __device__ inline Row row_of(const AttentionAppendParameters& p, const NewToken& token, int number) {
   Row row;
+  const int batch = static_cast<int>(token.sequence);
   if (number < p.heads_kv) {
     row.source = p.new_k + sizeof(dtype) * row_offset(p, token, number, p.new_k_batch_stride,
                                                       p.new_k_token_stride, p.new_k_head_stride);
     row.target = cache_row(p, token, number, p.k, 0, p.k_page_stride, p.k_token_stride, p.k_head_stride);
     if constexpr (!is_same<dtype_kv, dtype>)
-      row.scale =
-          scale_of(p.k_scale_address, p.k_scale) * attention::k_scale<true>(p, token.sequence, number);
+      row.scale = scale_of(p.k_scale_address, p.k_scale) * attention::k_scale<true>(p, batch, number);
     row.columns = p.k_columns;
     row.rotated = kRotates;
   } else if (number < 2 * p.heads_kv) {
@@ -139,7 +139,7 @@ __device__ inline Row row_of(const AttentionAppendParameters& p, const NewToken&
     row.target =
         cache_row(p, token, head, p.v, p.v_table_offset, p.v_page_stride, p.v_token_stride, p.v_head_stride);
     if constexpr (!is_same<dtype_kv, dtype>)
-      row.scale = scale_of(p.v_scale_address, p.v_scale) * attention::v_scale<true>(p, token.sequence, head);
+      row.scale = scale_of(p.v_scale_address, p.v_scale) * attention::v_scale<true>(p, batch, head);
     row.columns = p.v_columns;
   } else {
     const int head = number - 2 * p.heads_kv;

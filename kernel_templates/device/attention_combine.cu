@@ -113,7 +113,7 @@ class RowCombine {
   static constexpr int kLanes = head_dim_v > 256 ? 64 : minimum(32, head_dim_v / 4);
   static constexpr int kElements = head_dim_v / kLanes;
   static constexpr int kWorkers = Shape::kThreads / kLanes;
-  using Epilogue = RowEpilogue<converts_kv, converts_kv>;
+  using Epilogue = RowEpilogue<converts_kv>;
 
   // The sums that the workers exchange.
   struct Memory {
@@ -226,7 +226,7 @@ class SegmentFold {
     constexpr int kStored = minimum(16 / int{sizeof(dtype_o)}, 8);
     const int first = static_cast<int>(threadIdx.x) * kStored;
     if (first >= head_dim_v) return;
-    const FinishedRow finished(RowEpilogue<false, false>(p, row.sequence.index, row.head), fold);
+    const FinishedRow finished(RowEpilogue<false>(p, row.head, 1.0f), fold);
     float stored[kStored];
 #pragma unroll
     for (int i = 0; i < kStored; i += 4) {
@@ -254,7 +254,8 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   // More loads at once leave too few registers on 9.0.
   const WorkDivisionOf<Shape, 2> division(p, 0);
   const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
-  const RowCombine::Epilogue epilogue(p, sequence.index, head);
+  // Only KV of e4m3 has scales of KV heads.
+  const RowCombine::Epilogue epilogue(p, head, v_scale<converts_kv>(p, sequence.index, head_kv));
   wait_for_prerequisites();
   if (token >= sequence.q_len || slots.count <= 1) return;
   const PartialRows partial(p, head_kv);

@@ -107,8 +107,7 @@ __device__ inline void combine_row(const AttentionPrefillParameters& p) {
   PartialSum<kElements> sum;
   add_splits(sum, p, splits, partial_row(p, 0, sequence.index, token, head), partial_row(p, 1, 0, 0, 0),
              column);
-  // Partial results include the scales of KV heads.
-  RowEpilogue<false, false> epilogue(p, sequence.index, head);
+  RowEpilogue<false> epilogue(p, head, 1.0f);  // partial results include the scale of V
   const float lse = epilogue.add_sink(sum.normalise());
 #pragma unroll
   for (int i = 0; i < kElements; ++i)

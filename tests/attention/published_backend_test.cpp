@@ -98,9 +98,11 @@ TEST_CASE(
   problem.soft_cap = 30;
   CHECK(test::holds(test::decline_of(problem, "published", known), "soft cap"));
   problem.soft_cap = std::nullopt;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
   problem.kv_scales = KvScales::head;
   CHECK(test::holds(test::decline_of(problem, "published", known), "none of KV heads"));
   problem.kv_scales = KvScales::none;
+  problem.data_type_k = problem.data_type_v = problem.data_type_q;
   problem.append.emplace().lengths_exclude_new = true;
   CHECK(test::holds(test::decline_of(problem, "published", known), "include the new tokens"));
   problem.append = std::nullopt;

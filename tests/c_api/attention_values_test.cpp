@@ -218,7 +218,9 @@ TEST_CASE("each tensor reaches its member") {
                                      &t.kv_offsets,
                                      &tensors->prefix_page_table,
                                      &tensors->prefix_lengths,
-                                     &tensors->group_offsets}) {
+                                     &tensors->group_offsets,
+                                     &t.k_head_scales,
+                                     &t.v_head_scales}) {
     CHECK(tensor->address == ++expected);
     CHECK(tensor->strides[0] == static_cast<std::int64_t>(expected - 1));
   }

@@ -66,6 +66,9 @@ TEST_CASE("the error of a problem names the options of the line") {
   CHECK(message([](AttentionArguments& a) {
           a.output_scale = 1e-50;
         }).starts_with("--output-scale is 1e-50: "));
+  CHECK(message([](AttentionArguments& a) {
+          a.kv_scales = "head";
+        }).starts_with("--kv-scales needs K and V of e4m3"));
   AttentionArguments huge = minimal();
   huge.operation = "prefill";
   huge.batch = 65'535;
@@ -88,9 +91,6 @@ TEST_CASE("scales of KV heads are an option of K and V of e4m3") {
     REQUIRE(problem);
     CHECK(problem->kv_scales == scales);
   }
-  CHECK(message([](AttentionArguments& a) {
-          a.kv_scales = "head";
-        }).starts_with("--kv-scales needs K and V of e4m3"));
 }
 
 TEST_CASE("every option reaches the problem") {

@@ -2,7 +2,7 @@
 #pragma once
 // The rows of the output: scales, sinks and LSEs.
 //
-// Shape: Output, kConvertsKv, kHasHeadScales, kHeadDimV, kTileQ
+// Shape: Output, kConvertsKv, kHeadDimV, kTileQ
 #include <cubinet/attention/invariant.cuh>
 #include <cubinet/attention/rows.cuh>
 #include <cubinet/attention/shape.cuh>
@@ -50,17 +50,18 @@ __device__ inline void store_two_elements(GlobalAddress address, float first, fl
 
 // The epilogue of one row: the factor of its output, and its sink. A sink is an additional logit
 // without V.
-template <bool kConvertsKv, bool kHasHeadScales>
+template <bool kConvertsKv>
 struct RowEpilogue {
   float factor;
   float sink;  // base-2 logit
 
+  // `v_scale` is that of the row's KV head.
   template <class Parameters>
-  __device__ RowEpilogue(const Parameters& p, int sequence, int head)
+  __device__ RowEpilogue(const Parameters& p, int head, float v_scale)
       : factor(output_scale(p)),
         sink(p.sinks != 0 ? load_global_float(p.sinks + 4 * head) * kLog2E : negative_infinity()) {
     if constexpr (kConvertsKv) factor *= kE4m3Scale;
-    factor *= v_scale<kHasHeadScales>(p, sequence, p.group.quotient(head));
+    factor *= v_scale;
   }
 
   // Adds the sink to the base-2 LSE of the row's tokens and to `factor`. Returns the base-2 LSE of
@@ -77,10 +78,9 @@ struct RowEpilogue {
 
 // Stores normalised elements of a complete row, starting at element `first`. `lse` is the base-2
 // LSE of the row's tokens.
-template <typename Element, bool kConvertsKv, bool kHasHeadScales, int kCount>
+template <typename Element, bool kConvertsKv, int kCount>
 __device__ inline void store_output(const AttentionDecodeParameters& p, const OutputRow& row, int first,
-                                    float (&values)[kCount],
-                                    RowEpilogue<kConvertsKv, kHasHeadScales> epilogue, float lse) {
+                                    float (&values)[kCount], RowEpilogue<kConvertsKv> epilogue, float lse) {
   lse = epilogue.add_sink(lse);
 #pragma unroll
   for (int i = 0; i < kCount; ++i)
@@ -96,8 +96,7 @@ struct FinishedRow {
   float lse;     // natural logarithm
 
   // `fold` has all segments of the row.
-  template <bool kHasHeadScales>
-  __device__ FinishedRow(const RowEpilogue<false, kHasHeadScales>& epilogue, RowFold fold) {
+  __device__ FinishedRow(const RowEpilogue<false>& epilogue, RowFold fold) {
     kept = fold.add_sink(epilogue.sink);
     factor = fold.normaliser(epilogue.factor);
     lse = __fmul_rn(fold.lse(), kLn2);

@@ -78,10 +78,9 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Pack
       if (!part.is_there) break;
       if (slot < 0) {
         const OutputRow target = output_row(rows, sequence, head_kv, part.row);
-        store_output<Output>(
-            p, target, part.first, results.sums[k].values,
-            RowEpilogue<Shape::kConvertsKv, Shape::kHasHeadScales>(p, sequence.index, target.head),
-            results.lse[k]);
+        const float scale = v_scale<Shape::kHasHeadScales>(p, sequence.index, head_kv);
+        store_output<Output>(p, target, part.first, results.sums[k].values,
+                             RowEpilogue<Shape::kConvertsKv>(p, target.head, scale), results.lse[k]);
       } else {
         store_elements<fp32>(partial.output(slot, part), results.sums[k].values);
         if (part.first == 0) store_global_float(partial.lse(slot, part.row), results.lse[k]);
