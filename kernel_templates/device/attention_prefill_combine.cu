@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_prefill_combine",
-  "interface": 1,
+  "interface": 2,
   "summary": "Combines the partial results of prefill attention for rows whose KV is split",
   "minimum_target": "sm_80",
   "parameters": [
@@ -107,7 +107,7 @@ __device__ inline void combine_row(const AttentionPrefillParameters& p) {
   PartialSum<kElements> sum;
   add_splits(sum, p, splits, partial_row(p, 0, sequence.index, token, head), partial_row(p, 1, 0, 0, 0),
              column);
-  RowEpilogue<false> epilogue(p, head);
+  RowEpilogue<false> epilogue(p, head, 1.0f);  // partial results include the scale of V
   const float lse = epilogue.add_sink(sum.normalise());
 #pragma unroll
   for (int i = 0; i < kElements; ++i)

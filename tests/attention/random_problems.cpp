@@ -46,6 +46,12 @@ void set_output(AttentionProblem& problem, Dice& dice) {
   if (narrow_output && weighs_in_bf16) problem.output_scale = 0.125;
 }
 
+// Scales of V would raise the error of an output of e4m3 above one step.
+void pick_kv_scales(AttentionProblem& problem, Dice& dice) {
+  if (problem.data_type_k != DataType::e4m3 || problem.data_type_o == DataType::e4m3) return;
+  problem.kv_scales = dice.pick({KvScales::none, KvScales::head, KvScales::sequence});
+}
+
 }  // namespace
 
 std::uint32_t Dice::size(std::uint32_t least, std::uint32_t most) {
@@ -105,6 +111,7 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   problem.scales_on_device = dice.one_of(4);
   set_output(problem, dice);
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
+  pick_kv_scales(problem, dice);
   return problem;
 }
 
@@ -160,6 +167,7 @@ AttentionProblem random_prefill_sizes(const AttentionProblem& kind, Dice& dice) 
   problem.scales_on_device = dice.one_of(4);
   set_output(problem, dice);
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
+  pick_kv_scales(problem, dice);
   return problem;
 }
 

@@ -175,6 +175,10 @@ TEST_CASE(
   CHECK(changed([](P& p) { p.output_scale = 2; }).empty());
   CHECK(changed([](P& p) { p.scales_on_device = true; }).empty());
   CHECK(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
+  for (const KvScales scales : {KvScales::head, KvScales::sequence}) {
+    CHECK(
+        changed([&](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3, p.kv_scales = scales; }).empty());
+  }
   CHECK(changed([](P& p) { p.data_type_o = DataType::e4m3; }).empty());
   CHECK(changed([](P& p) { p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
   AttentionProblem ragged = kTemplateDecode;

@@ -43,7 +43,7 @@ class Consumer {
     __device__ State(const AttentionPrefillParameters& p, const SharedLayout& layout, const TileReader& tiles,
                      const Tile& tile)
         : visibility(p, tiles, tile),
-          softmax(p),
+          softmax(p, tile),
           sums(layout),
           end(tile.first_step + tile.steps),
           has_rows(__any_sync(kAllLanes, warpgroup_row() < tile.rows(p))) {}

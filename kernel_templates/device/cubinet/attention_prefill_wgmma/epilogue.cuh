@@ -15,8 +15,8 @@ class Epilogue {
 
   // Stores the normalised output and the LSEs, of complete rows or of a split.
   __device__ void store(const RowSoftmax& softmax, Output& output) const {
-    const float scale =
-        p_.output_scale_address != 0 ? load_global_float(p_.output_scale_address) : p_.output_scale;
+    const float scale = attention::output_scale(p_);
+    const float scale_of_v = v_scale();
     const float sums[2] = {softmax.sum(0), softmax.sum(1)};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -24,6 +24,7 @@ class Epilogue {
       const float sum = sums[half];
       const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
       float factor = any ? reciprocal_approx(sum) : 0.0f;
+      factor *= scale_of_v;  // partial results include it
       float lse = any ? softmax.maxima[half] + log2_approx(sum) - kWeightBits : negative_infinity();
       bool is_complete = row.exists;
       if (p_.split_tokens != 0) {
@@ -46,7 +47,8 @@ class Epilogue {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Row row = row_of(half);
-      const attention::FinishedRow finished(p_, row.head, folded.rows[half]);
+      const attention::RowEpilogue<false> epilogue(p_, row.head, v_scale());
+      const attention::FinishedRow finished(epilogue, folded.rows[half]);
       store_lse(row, finished.lse, row.exists);
       store_row<dtype_o>(folded.output, half, finished, address_of(row), row.exists);
     }
@@ -54,6 +56,11 @@ class Epilogue {
 
  private:
   using RowSplits = attention::RowSplits;
+
+  // All rows of a tile have one KV head.
+  __device__ float v_scale() const {
+    return attention::v_scale<kHasHeadScales>(p_, tile_.sequence, p_.group.quotient(tile_.head));
+  }
 
   // A row of the tile.
   struct Row {

@@ -16,6 +16,7 @@ using kernel_templates::AttentionPrefillParameters;
 constexpr bool kPaged = kv_layout == kv_layout_values::paged;
 constexpr bool kCausal = mask == mask_values::causal;
 constexpr bool kInvariant = numerics == numerics_values::invariant;
+constexpr bool kHasHeadScales = is_same<dtype, e4m3>;  // K and V may have scales of KV heads
 
 // One producer warpgroup, and consumer warpgroups of 64 rows each.
 constexpr int kWarpgroup = 128;

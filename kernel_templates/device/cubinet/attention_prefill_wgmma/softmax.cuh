@@ -84,9 +84,8 @@ class Visibility {
 // The running softmax of a thread's two rows.
 class RowSoftmax {
  public:
-  __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
-      : scale_log2_{attention::softmax_scale_log2(p), attention::softmax_scale_log2(p)},
-        cap_(p, scale_log2_) {}
+  __device__ RowSoftmax(const AttentionPrefillParameters& p, const Tile& tile)
+      : scale_log2_{scale_log2_of(p, tile), scale_log2_of(p, tile)}, cap_(p, scale_log2_) {}
 
   // Updates the maxima with the scores of a slice.
   __device__ void update_maxima(const Scores& scores) {
@@ -155,6 +154,10 @@ class RowSoftmax {
   float maxima[2] = {negative_infinity(), negative_infinity()};
 
  private:
+  __device__ static float scale_log2_of(const AttentionPrefillParameters& p, const Tile& tile) {
+    return attention::softmax_scale_log2<kHasHeadScales>(p, tile.sequence, p.group.quotient(tile.head));
+  }
+
   __device__ void update_fast_maxima(const Scores& scores) {
     float newest[2];
 #pragma unroll
