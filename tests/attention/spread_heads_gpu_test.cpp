@@ -64,7 +64,7 @@ void check_spread_heads(const Gpu& gpu, const AttentionProblem& problem, const K
   for (std::size_t row = 0; row < rows; ++row) {
     const auto first = written.begin() + static_cast<std::ptrdiff_t>(row) * head;
     output.insert(output.end(), first, first + columns);
-    touched += std::count(first + columns, first + head, kNan) == kGap ? 0 : 1;
+    if (std::count(first + columns, first + head, kNan) != kGap) ++touched;
   }
   CHECK(touched == 0);
   const ByteView bytes = std::as_bytes(std::span(output));
