@@ -50,9 +50,8 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   const bool is_narrow = problem.data_type_q == DataType::e4m3;
   const std::uint32_t block_columns = is_narrow ? 128 : 64;
   const auto blocks = [&](std::uint32_t columns) { return (columns + block_columns - 1) / block_columns; };
-  const auto padded = [](std::uint32_t columns) { return (columns + 63) / 64 * 64; };
-  const std::uint32_t columns = padded(problem.head_dim_qk) + padded(problem.head_dim_v);
-  const std::uint32_t q_stages = columns * tile.kv <= 32768 ? 2 : 1;
+  const std::uint32_t parts = (problem.head_dim_qk + 63) / 64 + (problem.head_dim_v + 63) / 64;
+  const std::uint32_t q_stages = parts * tile.kv <= 512 ? 2 : 1;
   // A stage of K and V, with its barriers. V of e4m3 is also stored transposed, in blocks of
   // tokens.
   std::uint32_t stage = tile.kv * (blocks(problem.head_dim_qk) + blocks(problem.head_dim_v)) * kRowBytes + 40;

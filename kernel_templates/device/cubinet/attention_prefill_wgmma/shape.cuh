@@ -55,7 +55,7 @@ constexpr int kGroupBytesK = kGroupsRows ? kBlocksQk * kBlockGroupBytes : kBlock
 constexpr int kGroupBytesV = kGroupsRows ? kBlocksV * kBlockGroupBytes : kBlockGroupBytes;
 constexpr int kStageBytesQ = kBlocksQk * kQBlockBytes;
 // Two stages of Q if they fit beside K and V.
-constexpr int kQStages = (round_up(head_dim_qk, 64) + round_up(head_dim_v, 64)) * kStep <= 32768 ? 2 : 1;
+constexpr int kQStages = (divide_up(head_dim_qk, 64) + divide_up(head_dim_v, 64)) * kStep <= 512 ? 2 : 1;
 constexpr int kStageBytesK = kBlocksQk * kStep * kBlockRowBytes;
 constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 
