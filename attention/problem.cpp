@@ -125,6 +125,17 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
   return {};
 }
 
+Result<void> check_kv_scales(const AttentionProblem& problem) {
+  if (problem.kv_scales == KvScales::none) return {};
+  if (problem.data_type_k == DataType::e4m3 && problem.data_type_v == DataType::e4m3) return {};
+  return Error{ErrorCode::unsupported,
+               "`AttentionProblem::kv_scales` needs K and V of e4m3, and the problem has " +
+                   std::string(to_string(problem.data_type_k)) + " and " +
+                   std::string(to_string(problem.data_type_v)),
+               "multiply the scales into the softmax scale and the output scale if there is one KV head, or "
+               "store K and V as e4m3"};
+}
+
 bool is_page_size(std::uint32_t tokens) {
   return (std::has_single_bit(tokens) || (tokens != 0 && tokens % 8 == 0)) && tokens <= kMaximumTokensPerPage;
 }
@@ -172,6 +183,11 @@ std::string_view to_string(AttentionNumerics value) {
   return value == AttentionNumerics::fast ? "fast" : "invariant";
 }
 
+std::string_view to_string(KvScales value) {
+  constexpr std::string_view kNames[] = {"none", "head", "sequence"};
+  return kNames[static_cast<std::size_t>(value)];
+}
+
 double AttentionProblem::scale() const {
   return softmax_scale.value_or(1 / std::sqrt(is_mla_generation() ? kLatentHeadDim : head_dim_qk));
 }
@@ -188,15 +204,17 @@ Result<void> check_problem(const AttentionProblem& problem) {
       return wrong("data type", static_cast<std::uint64_t>(type), "one of attention's, fp16 to e2m1");
   }
   if (problem.layout > QkvLayout::contiguous_kv || problem.mask > AttentionMask::custom ||
-      problem.sparse > SparseAttention::dynamic_token || problem.numerics > AttentionNumerics::invariant) {
+      problem.sparse > SparseAttention::dynamic_token || problem.numerics > AttentionNumerics::invariant ||
+      problem.kv_scales > KvScales::sequence) {
     return Error{ErrorCode::invalid_argument,
-                 "the layout, mask, sparsity or numerics is no enumerated value"};
+                 "the layout, mask, sparsity, numerics or KV scales are no enumerated value"};
   }
   if (problem.layout == QkvLayout::paged_kv && !is_page_size(problem.tokens_per_page)) {
     return wrong("`AttentionProblem::tokens_per_page`", problem.tokens_per_page,
                  "a power of two or a multiple of 8, up to 2^20");
   }
   CUBINET_TRY(check_knowledge(problem));
+  CUBINET_TRY(check_kv_scales(problem));
   if (problem.append) CUBINET_TRY(check_append(problem));
   CUBINET_TRY(check_combinations(problem));
   return check_tensor_sizes(problem);

@@ -136,6 +136,8 @@ Result<SharedPrefixAttention::Binding::Views> SharedPrefixAttention::Binding::vi
   shared.q_offsets = tensors.group_offsets;
   shared.softmax_scale = tensors.own.softmax_scale;
   shared.output_scale = tensors.own.output_scale;
+  shared.k_head_scales = tensors.own.k_head_scales;
+  shared.v_head_scales = tensors.own.v_head_scales;
   shared.scratch = views.own.scratch;
   shared.counters = tensors.own.counters;
   if (auto checked = prefix_checks.check(shared); !checked) return of_prefix(checked.error());

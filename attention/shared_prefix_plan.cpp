@@ -100,6 +100,10 @@ Result<void> check_shared_prefix(const SharedPrefixProblem& problem) {
     return no_kernels("a merge with a prefix adds in another order than invariant numerics",
                       "set `AttentionProblem::numerics` to fast, or attend without a shared prefix");
   }
+  if (own.kv_scales == KvScales::sequence) {
+    return no_kernels("the sequences of a group read the same K and V, and each has scales of its own",
+                      "give all sequences the same scales");
+  }
   if (own.data_type_o == DataType::e2m1) return no_kernels("the merged O is not written as e2m1");
   if (!own.append) return {};
   if (!own.append->attends) return no_kernels("the problem only appends", "append with an AttentionProblem");

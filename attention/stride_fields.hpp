@@ -3,6 +3,8 @@
 
 #include <cubinet/attention/operation.hpp>
 
+#include <cstdint>
+
 namespace cubinet {
 
 // The strides of one tensor in a kernel's argument, from the outermost dimension in. A tensor's own
@@ -34,5 +36,20 @@ struct StrideFields {
         by_token ? columns : tokens * columns);
   }
 };
+
+// Sets the scales of KV heads in the argument of a kernel of templates.
+template <class Parameters>
+void set_head_scales(KvScales scales, std::uint32_t heads_kv, const AttentionTensors& tensors,
+                     Parameters& p) {
+  if (scales == KvScales::none) return;
+  const auto stride = [&](const DeviceTensor& tensor) -> long long {
+    if (scales == KvScales::head) return 0;
+    return tensor.is_contiguous() ? std::int64_t{heads_kv} : tensor.strides[0];
+  };
+  p.k_head_scales = tensors.k_head_scales.address;
+  p.v_head_scales = tensors.v_head_scales.address;
+  p.k_scales_stride = stride(tensors.k_head_scales);
+  p.v_scales_stride = stride(tensors.v_head_scales);
+}
 
 }  // namespace cubinet

@@ -35,6 +35,8 @@ std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors&
            {"o_block_scales", &tensors.o_block_scales},
            {"softmax_scale", &tensors.softmax_scale},
            {"output_scale", &tensors.output_scale},
+           {"k_head_scales", &tensors.k_head_scales},
+           {"v_head_scales", &tensors.v_head_scales},
            {"scratch", &tensors.scratch},
            {"counters", &tensors.counters},
            {"new_q", &tensors.new_q},
@@ -156,6 +158,28 @@ Result<void> TensorChecks::check_pool(const AttentionTensors& tensors) const {
                                " pages, but the plan's kernel counts to " + std::to_string(most));
 }
 
+// Checks the scales of KV heads.
+Result<void> TensorChecks::check_head_scales(std::string_view name, const DeviceTensor& scales) const {
+  const bool of_sequences = problem_.kv_scales == KvScales::sequence;
+  const std::uint64_t heads = problem_.heads_kv;
+  std::uint64_t stride = heads;
+  if (!scales.is_contiguous()) {
+    if (!of_sequences) return check_contiguous(name, scales);
+    if (scales.strides[0] < problem_.heads_kv) {
+      return wrong_tensor(name, " has a stride of " + std::to_string(scales.strides[0]) +
+                                    " elements from sequence to sequence, but a sequence has " +
+                                    std::to_string(heads) + " KV heads");
+    }
+    stride = static_cast<std::uint64_t>(scales.strides[0]);
+    if (stride > kLargestExtent / problem_.batch) {
+      return wrong_tensor(name, " has a stride of " + std::to_string(stride) +
+                                    " elements from sequence to sequence, which no memory holds");
+    }
+  }
+  const std::uint64_t sequences = of_sequences ? problem_.batch : 1;
+  return check_place(name, scales, ((sequences - 1) * stride + heads) * sizeof(float), kWordBytes);
+}
+
 // Checks the tensors of optional features.
 Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const {
   if (problem_.sinks) {
@@ -237,6 +261,10 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
       (tensors.v.address != tensors.k.address || tensors.v.strides != tensors.k.strides))
     return wrong_tensor("v",
                         " is not k: latent attention has one pool, of whose rows V is the first columns");
+  if (problem_.kv_scales != KvScales::none) {
+    CUBINET_TRY(check_head_scales("k_head_scales", tensors.k_head_scales));
+    CUBINET_TRY(check_head_scales("v_head_scales", tensors.v_head_scales));
+  }
   if (problem_.append) CUBINET_TRY(check_append(tensors));
   return problem_.attends() ? check_attention(tensors) : Result<void>{};
 }

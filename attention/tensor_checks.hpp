@@ -17,7 +17,7 @@ struct NamedTensor {
   const DeviceTensor* tensor;
 };
 // Returns all tensors, including those of address 0.
-inline constexpr std::size_t kAttentionTensors = 26;
+inline constexpr std::size_t kAttentionTensors = 28;
 std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors& tensors);
 
 // Checks that the tensors of a run fit the problem of a plan. Without it, a kernel would fail with
@@ -35,6 +35,7 @@ class TensorChecks {
   Result<void> check_tokens(std::string_view name, const DeviceTensor& tensor) const;
   Result<void> check_pool(const AttentionTensors& tensors) const;
   Result<void> check_page_table(const DeviceTensor& table) const;
+  Result<void> check_head_scales(std::string_view name, const DeviceTensor& scales) const;
   Result<void> check_options(const AttentionTensors& tensors) const;
   Result<void> check_attention(const AttentionTensors& tensors) const;
   static Result<void> check_same_tokens(std::string_view name, std::uint64_t tokens, std::string_view other,

@@ -28,7 +28,8 @@ constexpr std::uint32_t kProblemFlags =
     CUBINET_ATTENTION_RAGGED_Q | CUBINET_ATTENTION_LSE | CUBINET_ATTENTION_SINKS |
     CUBINET_ATTENTION_SCALES_ON_DEVICE | CUBINET_ATTENTION_APPEND | CUBINET_ATTENTION_APPEND_ONLY |
     CUBINET_ATTENTION_ROPE_INTERLEAVED | CUBINET_ATTENTION_POSITIONS | CUBINET_ATTENTION_LENGTHS_EXCLUDE_NEW |
-    CUBINET_ATTENTION_PREFILL | CUBINET_ATTENTION_INVARIANT;
+    CUBINET_ATTENTION_PREFILL | CUBINET_ATTENTION_INVARIANT | CUBINET_ATTENTION_HEAD_SCALES |
+    CUBINET_ATTENTION_SEQUENCE_SCALES;
 constexpr std::uint32_t kPlanFlags =
     CUBINET_PLAN_EXISTING_KERNELS | CUBINET_PLAN_STARTS_EARLY | CUBINET_PLAN_LOADED_KERNELS;
 constexpr cubinet_attention_problem kDefaultProblem = CUBINET_ATTENTION_PROBLEM_INIT;
@@ -81,6 +82,18 @@ Result<QkvLayout> layout_of(std::int32_t layout) {
       return Error{ErrorCode::invalid_argument, fmt::format("`problem.kv_layout` is {}", layout),
                    "use CUBINET_KV_PAGED, CUBINET_KV_CONTIGUOUS or CUBINET_KV_SEQUENCES"};
   }
+}
+
+Result<KvScales> kv_scales_of(std::uint32_t flags) {
+  const bool head = (flags & CUBINET_ATTENTION_HEAD_SCALES) != 0;
+  const bool sequence = (flags & CUBINET_ATTENTION_SEQUENCE_SCALES) != 0;
+  if (head && sequence) {
+    return Error{ErrorCode::invalid_argument,
+                 "`problem.flags` has both CUBINET_ATTENTION_HEAD_SCALES and "
+                 "CUBINET_ATTENTION_SEQUENCE_SCALES",
+                 "set one of them"};
+  }
+  return head ? KvScales::head : sequence ? KvScales::sequence : KvScales::none;
 }
 
 // Returns invalid_argument for a setting of an append that is not requested: it would have no
@@ -176,6 +189,8 @@ Result<void> check_tensor_types(const cubinet_attention_tensors& given, const At
                       {"kv_offsets", &given.kv_offsets, DataType::int32},
                       {"softmax_scale", &given.softmax_scale, DataType::fp32},
                       {"output_scale", &given.output_scale, DataType::fp32},
+                      {"k_head_scales", &given.k_head_scales, DataType::fp32},
+                      {"v_head_scales", &given.v_head_scales, DataType::fp32},
                       {"new_q", &given.new_q, appended},
                       {"new_k", &given.new_k, appended},
                       {"new_v", &given.new_v, appended},
@@ -214,6 +229,7 @@ Result<AttentionProblem> problem_of(const cubinet_attention_problem* problem) {
   converted.lse = (given.flags & CUBINET_ATTENTION_LSE) != 0;
   converted.sinks = (given.flags & CUBINET_ATTENTION_SINKS) != 0;
   converted.scales_on_device = (given.flags & CUBINET_ATTENTION_SCALES_ON_DEVICE) != 0;
+  CUBINET_TRY_ASSIGN(converted.kv_scales, kv_scales_of(given.flags));
   if (given.softmax_scale != 0) converted.softmax_scale = given.softmax_scale;
   if (given.soft_cap != 0) converted.soft_cap = given.soft_cap;
   converted.output_scale = given.output_scale;
@@ -308,6 +324,8 @@ Result<AttentionTensors> tensors_of(const cubinet_attention_tensors* tensors,
   converted.kv_offsets = tensor_of(given.kv_offsets);
   converted.softmax_scale = tensor_of(given.softmax_scale);
   converted.output_scale = tensor_of(given.output_scale);
+  converted.k_head_scales = tensor_of(given.k_head_scales);
+  converted.v_head_scales = tensor_of(given.v_head_scales);
   converted.new_q = tensor_of(given.new_q);
   converted.new_k = tensor_of(given.new_k);
   converted.new_v = tensor_of(given.new_v);

@@ -24,6 +24,7 @@ constexpr Term kMembers[] = {
     {"AttentionProblem::lse", "CUBINET_ATTENTION_LSE"},
     {"AttentionProblem::sinks", "CUBINET_ATTENTION_SINKS"},
     {"AttentionProblem::scales_on_device", "CUBINET_ATTENTION_SCALES_ON_DEVICE"},
+    {"AttentionProblem::kv_scales", "CUBINET_ATTENTION_HEAD_SCALES"},
     {"Append::data_type", "problem.append_type"},
     {"Append::interleaved", "CUBINET_ATTENTION_ROPE_INTERLEAVED"},
     {"Append::positions", "CUBINET_ATTENTION_POSITIONS"},

@@ -21,6 +21,11 @@ AttentionMask mask_of(const std::string& name) {
   return name == "custom" ? AttentionMask::custom : AttentionMask::causal;
 }
 
+KvScales kv_scales_of(const std::string& name) {
+  if (name == "head") return KvScales::head;
+  return name == "sequence" ? KvScales::sequence : KvScales::none;
+}
+
 QkvLayout layout_of(const AttentionArguments& arguments) {
   if (arguments.qkv_layout == "separate") return QkvLayout::separate_qkv;
   if (arguments.qkv_layout == "packed") return QkvLayout::packed_qkv;
@@ -112,6 +117,11 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
       ->type_name("X");
   verb.add_option("--output-scale", arguments.output_scale, "Of the output (default: 1)")->type_name("X");
   verb.add_flag("--scales-on-device", arguments.scales_on_device, "All scales are read from the device");
+  verb.add_option("--kv-scales", arguments.kv_scales,
+                  "of e4m3 K and V, beside those of the problem: none (default), head (one a KV head) or "
+                  "sequence (one a KV head of each sequence); random")
+      ->check(CLI::IsMember({"none", "head", "sequence"}))
+      ->type_name("SCALES");
   verb.add_option("--numerics", arguments.numerics,
                   "fast (default), or invariant: a row has the same bits in every batch, chunk and stage")
       ->check(CLI::IsMember({"fast", "invariant"}))
@@ -197,6 +207,7 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.soft_cap = arguments.soft_cap;
   problem.output_scale = arguments.output_scale;
   problem.scales_on_device = arguments.scales_on_device;
+  problem.kv_scales = kv_scales_of(arguments.kv_scales);
   if (arguments.numerics == "invariant") problem.numerics = AttentionNumerics::invariant;
   if (arguments.append) problem.append = append_of(arguments, problem);
   CUBINET_TRY(check_problem(problem));

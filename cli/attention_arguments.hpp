@@ -42,6 +42,7 @@ struct AttentionArguments {
   std::optional<double> soft_cap;
   double output_scale = 1;
   bool scales_on_device = false;
+  std::string kv_scales = "none";
   std::string numerics = "fast";
   bool append = false;
   std::string rope = "halves";

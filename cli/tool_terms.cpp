@@ -31,6 +31,7 @@ constexpr Term kTerms[] = {
     {"AttentionProblem::kv_len", "--kv-len"},
     {"AttentionProblem::kv_lengths", "--kv-lengths"},
     {"AttentionProblem::kv_order", "--layout"},
+    {"AttentionProblem::kv_scales", "--kv-scales"},
     {"AttentionProblem::lse", "--lse"},
     {"AttentionProblem::numerics", "--numerics"},
     {"AttentionProblem::output_scale", "--output-scale"},

@@ -104,6 +104,20 @@ void add_attention(std::vector<TensorRole>& roles, const Shapes& shapes) {
       role_of(CUBINET_OFFSET(output_scale), RoleKind::scalar, CUBINET_TYPE_FP32, scales, attends));
 }
 
+// The scales of KV heads, of which those of sequences may be rows of a larger tensor.
+void add_head_scales(std::vector<TensorRole>& roles, const cubinet_attention_problem& problem) {
+  const bool of_sequences = (problem.flags & CUBINET_ATTENTION_SEQUENCE_SCALES) != 0;
+  const bool used = of_sequences || (problem.flags & CUBINET_ATTENTION_HEAD_SCALES) != 0;
+  const RoleKind kind = of_sequences ? RoleKind::table : RoleKind::dense;
+  TensorRole k = role_of(CUBINET_OFFSET(k_head_scales), kind, CUBINET_TYPE_FP32, used, true);
+  if (of_sequences) k.dimensions.push_back({"batch", problem.batch});
+  k.dimensions.push_back({"heads_kv", problem.heads_kv});
+  TensorRole v = role_of(CUBINET_OFFSET(v_head_scales), kind, CUBINET_TYPE_FP32, used, true);
+  v.dimensions = k.dimensions;
+  roles.push_back(k);
+  roles.push_back(v);
+}
+
 void add_cache(std::vector<TensorRole>& roles, const Shapes& shapes) {
   const cubinet_attention_problem& problem = shapes.problem;
   const bool latent = problem.head_dim_qk == kLatentColumns;
@@ -181,6 +195,7 @@ std::vector<TensorRole> attention_roles(const cubinet_attention_problem& problem
   std::vector<TensorRole> roles;
   add_attention(roles, shapes);
   add_cache(roles, shapes);
+  add_head_scales(roles, problem);
   add_append(roles, shapes);
   add_prefixes(roles, problem);
   roles.push_back(role_of(CUBINET_OFFSET(scratch), RoleKind::bytes, 0, true, false));

@@ -56,6 +56,8 @@ constexpr NamedBuffer kBuffers[] = {
     {"q_scale", &AttentionTensors::q_scale, 23, kWordAlignment},
     {"k_scale", &AttentionTensors::k_scale, 24, kWordAlignment},
     {"v_scale", &AttentionTensors::v_scale, 25, kWordAlignment},
+    {"k_head_scales", &AttentionTensors::k_head_scales, 26, kWordAlignment},
+    {"v_head_scales", &AttentionTensors::v_head_scales, 27, kWordAlignment},
 };
 
 Result<void> set_address(const AttentionPlan& plan, AttentionTensors& tensors, const TensorAddress& given) {

@@ -46,7 +46,8 @@ AppendArguments::AppendArguments(const AttentionProblem& problem)
     : parameters_{},
       ragged_q_(problem.ragged_q),
       positions_(problem.append->positions),
-      scales_on_device_(problem.scales_on_device) {
+      scales_on_device_(problem.scales_on_device),
+      kv_scales_(problem.kv_scales) {
   AttentionAppendParameters& p = parameters_;
   const AttentionProblem::Append& append = *problem.append;
   new_q_strides(p).set_rows(problem, problem.heads_q, problem.head_dim_qk);
@@ -104,6 +105,7 @@ void AppendArguments::write(const AttentionTensors& tensors, std::span<std::byte
     p.k_scale_address = tensors.k_scale.address;
     p.v_scale_address = tensors.v_scale.address;
   }
+  set_head_scales(kv_scales_, static_cast<std::uint32_t>(p.heads_kv), tensors, p);
   new_q_strides(p).set(tensors.new_q);
   new_k_strides(p).set(tensors.new_k);
   new_v_strides(p).set(tensors.new_v);

@@ -24,6 +24,7 @@ class AppendArguments final : public ArgumentWriter {
   bool ragged_q_;
   bool positions_;
   bool scales_on_device_;
+  KvScales kv_scales_;
 };
 
 }  // namespace cubinet

@@ -40,6 +40,8 @@ std::string unserved(const PlanRequest& request) {
   if (problem.layout == QkvLayout::paged_kv && !std::has_single_bit(problem.tokens_per_page))
     return "published kernels have pages of a power of two of tokens";
   if (problem.is_invariant()) return "published kernels have an arithmetic of their own";
+  if (problem.kv_scales != KvScales::none)
+    return "published kernels have one scale of the logits and one of the output, and none of KV heads";
   if (problem.soft_cap) return "no published kernel is known to bound logits by a soft cap";
   if (problem.is_windowed() && !problem.is_sliding())
     return "no published kernel joins a custom mask with a window";

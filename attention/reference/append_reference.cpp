@@ -27,7 +27,7 @@ class NewRows {
     return cos_sin_.data() + static_cast<std::size_t>(std::clamp<std::int64_t>(position, 0, last)) * columns_;
   }
 
-  void store(std::span<const std::uint16_t> row, const float* angles, DataType type, double scale,
+  void store(std::span<const std::uint16_t> row, const float* angles, DataType type, float scale,
              std::span<std::uint16_t> target) const {
     std::vector<float> values(row.size());
     std::transform(row.begin(), row.end(), values.begin(),
@@ -42,7 +42,7 @@ class NewRows {
     }
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool as_it_is = type == append_.data_type && i >= 2 * half;
-      const float value = type == append_.data_type ? values[i] : values[i] / static_cast<float>(scale);
+      const float value = type == append_.data_type ? values[i] : values[i] / scale;
       target[i] = as_it_is ? row[i] : from_float(value, type);
     }
   }
@@ -70,16 +70,18 @@ void append_new_rows(const AttentionProblem& problem, AttentionInputs& inputs) {
       for (std::size_t head = 0; problem.appends_q() && head < problem.heads_q; ++head) {
         const std::size_t first = (token * problem.heads_q + head) * problem.head_dim_qk;
         rows.store(row_of(inputs.new_q, first, problem.head_dim_qk), angles, problem.data_type_q,
-                   append.q_scale, row_of(inputs.q, first, problem.head_dim_qk));
+                   static_cast<float>(append.q_scale), row_of(inputs.q, first, problem.head_dim_qk));
       }
       for (std::size_t head = 0; place >= 0 && head < problem.heads_kv; ++head) {
         const std::size_t row = token * problem.heads_kv + head;
         const auto at = static_cast<std::size_t>(place);
         rows.store(row_of(inputs.new_k, row * problem.head_dim_qk, problem.head_dim_qk), angles,
-                   problem.data_type_k, append.k_scale,
+                   problem.data_type_k,
+                   static_cast<float>(append.k_scale) * head_scale(problem, inputs.k_head_scales, b, head),
                    row_of(inputs.k, places.k_row(b, at, head), problem.head_dim_qk));
         rows.store(row_of(inputs.new_v, row * problem.head_dim_v, problem.head_dim_v), nullptr,
-                   problem.data_type_v, append.v_scale,
+                   problem.data_type_v,
+                   static_cast<float>(append.v_scale) * head_scale(problem, inputs.v_head_scales, b, head),
                    row_of(inputs.v, places.v_row(b, at, head), problem.head_dim_v));
       }
     }

@@ -208,6 +208,31 @@ std::vector<float> make_sinks(const AttentionProblem& problem, std::uint64_t see
   return sinks;
 }
 
+// Returns scales of KV heads from 1/4 to 4, all magnitudes alike.
+std::vector<float> make_head_scales(const AttentionProblem& problem, std::uint64_t seed,
+                                    std::uint64_t tensor) {
+  std::vector<float> scales(head_scale_count(problem));
+  RandomBits bits(stream_seed(seed, tensor, 0));
+  for (float& scale : scales)
+    scale = static_cast<float>(std::exp2(4 * bits.uniform() - 2));
+  return scales;
+}
+
+// Divides Q by the scales of K, so that all logits have the same deviation.
+void divide_q(const AttentionProblem& problem, AttentionInputs& inputs) {
+  if (problem.kv_scales == KvScales::none) return;
+  const SequenceRows rows(problem, inputs);
+  const std::size_t head_elements = std::size_t{problem.group_size()} * problem.head_dim_qk;
+  for (std::size_t b = 0; b < problem.batch; ++b) {
+    for (std::size_t i = 0; i < std::size_t{rows.q_length(b)} * problem.heads_kv; ++i) {
+      const float scale = head_scale(problem, inputs.k_head_scales, b, i % problem.heads_kv);
+      const std::size_t first = (rows.q_begin(b) * problem.heads_kv + i) * head_elements;
+      for (std::uint16_t& element : std::span(inputs.q).subspan(first, head_elements))
+        element = from_float(to_float(element, problem.data_type_q) / scale, problem.data_type_q);
+    }
+  }
+}
+
 std::vector<std::uint32_t> make_mask(const AttentionProblem& problem, const SequenceRows& rows,
                                      std::uint64_t seed) {
   std::vector<std::uint32_t> mask(rows.q_tokens() * problem.mask_words());
@@ -332,6 +357,8 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   if (problem.ragged_q)
     inputs.q_lengths = q_lengths.empty() ? make_q_lengths(problem, kv_lengths, seed) : q_lengths;
   if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
+  inputs.k_head_scales = make_head_scales(problem, seed, 12);
+  inputs.v_head_scales = make_head_scales(problem, seed, 13);
   if (problem.mask == AttentionMask::custom)
     inputs.mask = make_mask(problem, SequenceRows(problem, inputs), seed);
   // The standard deviation of q . k is that of a Q element times sqrt(head_dim_qk), because K's is
@@ -340,6 +367,7 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   inputs.q.resize(SequenceRows(problem, inputs).q_tokens() * problem.heads_q * problem.head_dim_qk);
   NormalTable(problem.data_type_q, q_deviation, stream_seed(seed, 1, 0))
       .fill(inputs.q, stream_seed(seed, 1, 1));
+  divide_q(problem, inputs);
   const KvInput k{problem.data_type_k, problem.head_dim_qk, 2, 0};
   const KvInput v{problem.data_type_v, problem.head_dim_v, 3, page_table_rows(problem) - 1};
   if (problem.layout != QkvLayout::paged_kv) {

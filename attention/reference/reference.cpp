@@ -46,6 +46,9 @@ Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs
   if (inputs.v.size() != (problem.is_mla_generation() ? 0 : kv_rows * problem.head_dim_v)) return misfit("V");
   if (problem.append) CUBINET_TRY(check_new_rows(problem, inputs, rows.q_tokens()));
   if (inputs.sinks.size() != (problem.sinks ? problem.heads_q : 0)) return misfit("the number of sinks");
+  const std::size_t scales = head_scale_count(problem);
+  if (inputs.k_head_scales.size() != scales || inputs.v_head_scales.size() != scales)
+    return misfit("the number of scales of KV heads");
   const bool custom = problem.mask == AttentionMask::custom;
   if (inputs.mask.size() != (custom ? rows.q_tokens() * problem.mask_words() : 0)) return misfit("the mask");
   if (problem.layout != QkvLayout::paged_kv) return {};
@@ -125,9 +128,11 @@ class HeadGroup {
     const std::vector<RowSum> sums = to_weights(weights, tokens);
     const std::vector<double> o = weighted_sum(weights, tokens);
     const std::size_t dim = problem_.head_dim_v;
+    const double output_scale =
+        problem_.output_scale * head_scale(problem_, inputs_.v_head_scales, sequence_, head_kv_);
     for (std::size_t row = 0; row < rows_; ++row) {
       const std::size_t target = output_row(row);
-      const double scale = sums[row].weights == 0 ? 0 : problem_.output_scale / sums[row].weights;
+      const double scale = sums[row].weights == 0 ? 0 : output_scale / sums[row].weights;
       for (std::size_t i = 0; i < dim; ++i)
         outputs.o[target * dim + i] = o[row * dim + i] * scale;
       outputs.lse[target] = sums[row].lse();
@@ -190,7 +195,7 @@ class HeadGroup {
   // Turns scores into softmax weights that are not yet divided by their sums. Processes the
   // contiguous rows of a token together.
   std::vector<RowSum> to_weights(std::vector<double>& weights, std::size_t tokens) const {
-    const double scale = problem_.scale();
+    const double scale = problem_.scale() * head_scale(problem_, inputs_.k_head_scales, sequence_, head_kv_);
     std::vector<RowSum> sums(rows_);
     for (std::size_t row = 0; row < rows_; ++row)
       sums[row].highest = sink_of(row);

@@ -32,6 +32,21 @@ inline std::size_t page_table_rows(const AttentionProblem& problem) {
   return problem.separate_page_tables ? 2 : 1;
 }
 
+// Returns the elements of AttentionInputs::k_head_scales.
+inline std::size_t head_scale_count(const AttentionProblem& problem) {
+  if (problem.kv_scales == KvScales::none) return 0;
+  return problem.kv_scales == KvScales::sequence ? std::size_t{problem.batch} * problem.heads_kv
+                                                 : problem.heads_kv;
+}
+
+// Returns the scale of a KV head of a sequence. `scales` are AttentionInputs::k_head_scales or
+// v_head_scales.
+inline float head_scale(const AttentionProblem& problem, const std::vector<float>& scales,
+                        std::size_t sequence, std::size_t head_kv) {
+  if (problem.kv_scales == KvScales::none) return 1;
+  return scales[problem.kv_scales == KvScales::sequence ? sequence * problem.heads_kv + head_kv : head_kv];
+}
+
 // The rows of Q, K and V of each sequence, and the visibility of tokens. The constructor reads the
 // lengths; the page table is read on each query. Owns neither problem nor inputs. REQUIRES: one
 // length per sequence.

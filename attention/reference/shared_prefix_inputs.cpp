@@ -43,6 +43,8 @@ Result<SharedPrefixInputs> make_shared_prefix_inputs(const SharedPrefixProblem& 
   CUBINET_TRY_ASSIGN(inputs.prefix, make_attention_inputs(random, lengths.prefixes, seed, threads, one));
   inputs.prefix_problem = std::move(parts.prefix);
   inputs.prefix.q_lengths = std::move(tokens);
+  inputs.prefix.k_head_scales = own.k_head_scales;
+  inputs.prefix.v_head_scales = own.v_head_scales;
   prepend_pool(inputs.prefix.k, own.k);
   prepend_pool(inputs.prefix.v, own.v);
   for (std::int32_t& page : own.page_table)

@@ -6,6 +6,7 @@
 #include <cubinet/base/parallel.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <numbers>
 #include <span>
 #include <string>
@@ -92,6 +93,20 @@ std::vector<std::int32_t> shifted_tables(const AttentionInputs& inputs, std::uin
   return tables;
 }
 
+// Elements behind the scales of each sequence, which are NaN.
+constexpr std::size_t kSpareScales = 2;
+
+// Returns the scales of KV heads as rows with spare elements.
+std::vector<float> spaced_scales(const AttentionProblem& problem, const std::vector<float>& scales) {
+  std::vector<float> spaced;
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    spaced.push_back(scales[i]);
+    if ((i + 1) % problem.heads_kv == 0)
+      spaced.insert(spaced.end(), kSpareScales, std::numeric_limits<float>::quiet_NaN());
+  }
+  return spaced;
+}
+
 std::vector<std::int32_t> q_offsets_of(const AttentionProblem& problem, const AttentionInputs& inputs) {
   const SequenceRows rows(problem, inputs);
   std::vector<std::int32_t> offsets;
@@ -134,6 +149,9 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
   for (std::size_t b = 0; problem.append && problem.append->lengths_exclude_new && b < problem.batch; ++b)
     made.excluded_.push_back(static_cast<std::int32_t>(sequences.q_length(b)));
   const std::vector<std::int32_t> tables = shifted_tables(inputs, copies);
+  const std::vector<float> k_scales = spaced_scales(problem, inputs.k_head_scales);
+  const std::vector<float> v_scales = spaced_scales(problem, inputs.v_head_scales);
+  if (problem.kv_scales == KvScales::sequence) made.scales_stride_ = problem.heads_kv + kSpareScales;
   const std::size_t k_bytes = pool_bytes(problem, inputs, inputs.k, problem.head_dim_qk, problem.data_type_k);
   const std::size_t v_bytes = pool_bytes(problem, inputs, inputs.v, problem.head_dim_v, problem.data_type_v);
   const std::size_t sizes[] = {bytes_of(inputs.q, problem.data_type_q),
@@ -149,6 +167,8 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
                                (inputs.kv_lengths.size() + 1) * sizeof(std::int32_t),
                                sizeof(float),
                                sizeof(float),
+                               k_scales.size() * sizeof(float),
+                               v_scales.size() * sizeof(float),
                                workspace.scratch_bytes,
                                workspace.counter_bytes,
                                inputs.new_q.size() * kNewElementBytes,
@@ -178,6 +198,8 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
   const std::vector<float> output = {static_cast<float>(problem.output_scale)};
   CUBINET_TRY(made.buffers_[softmax_scale].copy_from(softmax));
   CUBINET_TRY(made.buffers_[output_scale].copy_from(output));
+  CUBINET_TRY(made.buffers_[k_head_scales].copy_from(k_scales));
+  CUBINET_TRY(made.buffers_[v_head_scales].copy_from(v_scales));
   CUBINET_TRY(made.buffers_[counters].fill(std::byte{0}));
   if (problem.append) CUBINET_TRY(made.upload_append(*problem.append, inputs));
   CUBINET_TRY(made.poison(/*scratch=*/true));
@@ -213,6 +235,9 @@ AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
   tensors.kv_offsets = buffers_[kv_offsets];
   tensors.softmax_scale = buffers_[softmax_scale];
   tensors.output_scale = buffers_[output_scale];
+  tensors.k_head_scales = buffers_[k_head_scales];
+  tensors.v_head_scales = buffers_[v_head_scales];
+  tensors.k_head_scales.strides[0] = tensors.v_head_scales.strides[0] = scales_stride_;
   tensors.scratch = buffers_[scratch];
   tensors.counters = buffers_[counters];
   tensors.new_q = buffers_[new_q];

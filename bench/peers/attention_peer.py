@@ -284,6 +284,8 @@ def answer(state, make_calls, question):
         problem = question["problem"]
         if "shared_prefix" in problem:
             raise Declined("a shared prefix is not measured here")
+        if "kv_scales" in problem:
+            raise Declined("scales of KV heads are not measured here")
         if "inputs" in question:
             problem["inputs"] = question["inputs"]
         what, calls = make_calls(problem, 1 if "inputs" in question else question["copies"])

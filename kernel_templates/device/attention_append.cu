@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_append",
-  "interface": 1,
+  "interface": 2,
   "summary": "Writes K and V of new tokens into a paged KV cache, and their Q, rotated (RoPE) and quantised",
   "minimum_target": "sm_80",
   "parameters": [
@@ -23,7 +23,7 @@
     {"name": "attention_append",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 344,
+     "parameter_bytes": 376,
      "argument": "cubinet::kernel_templates::AttentionAppendParameters",
      "argument_header": "cubinet/kernel_templates/attention_append_parameters.h",
      "grid": "(q_len, ceil((2 * heads_kv + heads_q) * row_threads / 128), batch)",
@@ -39,6 +39,7 @@
 // launch_dependents() after its stores: if the CTAs of the next kernel started earlier, they would
 // share the SMs unevenly with this kernel's CTAs, which costs attention more time than the early
 // start saves.
+#include <cubinet/attention/head_scales.cuh>
 #include <cubinet/e4m3.cuh>
 #include <cubinet/elements.cuh>
 #include <cubinet/kernel_templates/attention_append_parameters.h>
@@ -122,11 +123,13 @@ __device__ inline GlobalAddress cache_row(const AttentionAppendParameters& p, co
 
 __device__ inline Row row_of(const AttentionAppendParameters& p, const NewToken& token, int number) {
   Row row;
+  const int batch = static_cast<int>(token.sequence);
   if (number < p.heads_kv) {
     row.source = p.new_k + sizeof(dtype) * row_offset(p, token, number, p.new_k_batch_stride,
                                                       p.new_k_token_stride, p.new_k_head_stride);
     row.target = cache_row(p, token, number, p.k, 0, p.k_page_stride, p.k_token_stride, p.k_head_stride);
-    if constexpr (!is_same<dtype_kv, dtype>) row.scale = scale_of(p.k_scale_address, p.k_scale);
+    if constexpr (!is_same<dtype_kv, dtype>)
+      row.scale = scale_of(p.k_scale_address, p.k_scale) * attention::k_scale<true>(p, batch, number);
     row.columns = p.k_columns;
     row.rotated = kRotates;
   } else if (number < 2 * p.heads_kv) {
@@ -135,7 +138,8 @@ __device__ inline Row row_of(const AttentionAppendParameters& p, const NewToken&
                                                       p.new_v_token_stride, p.new_v_head_stride);
     row.target =
         cache_row(p, token, head, p.v, p.v_table_offset, p.v_page_stride, p.v_token_stride, p.v_head_stride);
-    if constexpr (!is_same<dtype_kv, dtype>) row.scale = scale_of(p.v_scale_address, p.v_scale);
+    if constexpr (!is_same<dtype_kv, dtype>)
+      row.scale = scale_of(p.v_scale_address, p.v_scale) * attention::v_scale<true>(p, batch, head);
     row.columns = p.v_columns;
   } else {
     const int head = number - 2 * p.heads_kv;

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_combine",
-  "interface": 1,
+  "interface": 2,
   "summary": "Combines the partial results of the decode kernels for tiles whose KV several thread blocks share",
   "minimum_target": "sm_80",
   "parameters": [
@@ -40,7 +40,7 @@
   "kernels": [
     {"name": "attention_combine",
      "threads": "head_dim_v > 256 ? 256 : 128",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "(heads_q, q_len, batch)",
@@ -226,7 +226,7 @@ class SegmentFold {
     constexpr int kStored = minimum(16 / int{sizeof(dtype_o)}, 8);
     const int first = static_cast<int>(threadIdx.x) * kStored;
     if (first >= head_dim_v) return;
-    const FinishedRow finished(p, row.head, fold);
+    const FinishedRow finished(RowEpilogue<false>(p, row.head, 1.0f), fold);
     float stored[kStored];
 #pragma unroll
     for (int i = 0; i < kStored; i += 4) {
@@ -254,7 +254,8 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   // More loads at once leave too few registers on 9.0.
   const WorkDivisionOf<Shape, 2> division(p, 0);
   const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
-  const RowCombine::Epilogue epilogue(p, head);
+  // Only KV of e4m3 has scales of KV heads.
+  const RowCombine::Epilogue epilogue(p, head, v_scale<converts_kv>(p, sequence.index, head_kv));
   wait_for_prerequisites();
   if (token >= sequence.q_len || slots.count <= 1) return;
   const PartialRows partial(p, head_kv);

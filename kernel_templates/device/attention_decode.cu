@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 4,
+  "interface": 5,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_80",
@@ -26,7 +26,7 @@
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
      "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 512 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
@@ -116,7 +116,7 @@ struct RowScales {
 // tile.
 __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& stream,
                                       const AttentionDecodeParameters& p, const WorkItem& item,
-                                      SharedAddress q_shared, int first_row) {
+                                      int head_kv, SharedAddress q_shared, int first_row) {
   const int lane = threadIdx.x % 32;
   const PackedRows rows = WorkDivision::rows_of(p, item);
   const SharedAddress q_warp = q_shared + first_row * Shape::kRowBytesQ;
@@ -125,7 +125,7 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   // softmax_scale_log2() compares the scale with 0, which forces the load of the scale to complete
   // before the loop. Otherwise the instruction that uses the scale would wait in every slice for
   // the load of the next page number too, because both loads share a scoreboard.
-  const float scale = softmax_scale_log2(p);
+  const float scale = softmax_scale_log2<Shape::kHasHeadScales>(p, item.sequence.index, head_kv);
   const RowScales kept(p, scale, q_shared, first_row + lane / 4);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
@@ -163,7 +163,8 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
 // weights of the slice before it.
 __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
                                      const AttentionDecodeParameters& p, const WorkItem& item,
-                                     SharedAddress q_shared, int first_row, ItemSegments& segments) {
+                                     int head_kv, SharedAddress q_shared, int first_row,
+                                     ItemSegments& segments) {
   const int lane = threadIdx.x % 32;
   const int part = part_of_warp();
   const PackedRows rows = WorkDivision::rows_of(p, item);
@@ -171,7 +172,8 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
   const QFragments q_fragments(q_warp, lane);
   const Range seen_by_all = Visible::to_all_rows(p, item.sequence, rows);
   const int row = first_row + lane / 4;
-  const RowScales scales(p, softmax_scale_log2(p), q_shared, row);
+  const float scale = softmax_scale_log2<Shape::kHasHeadScales>(p, item.sequence.index, head_kv);
+  const RowScales scales(p, scale, q_shared, row);
   const SharedScores exchanged(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
   const int own_tokens = part * (kPartTiles * 8 * Shape::kRowBytesK);
   PartScores own[kRowTiles];
@@ -234,12 +236,12 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
     states[i / 2].maximum[i % 2] = negative_infinity();
   if constexpr (Shape::kInvariant) {
     ItemSegments segments(p, rows, item, head_kv, first_row, part_of_warp());
-    process_steps(states, stream, p, item, q_shared, first_row, segments);
+    process_steps(states, stream, p, item, head_kv, q_shared, first_row, segments);
     segments.finish();
     async_copy_wait<0>();
     return;
   }
-  process_slices(states, stream, p, item, q_shared, first_row);
+  process_slices(states, stream, p, item, head_kv, q_shared, first_row);
 
   async_copy_wait<0>();
   __syncthreads();

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode_swapped",
-  "interface": 1,
+  "interface": 2,
   "summary": "Decode attention over a paged KV cache of e4m3: KV is converted in registers and is the wide operand of the products (swapAB)",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
@@ -22,7 +22,7 @@
     {"name": "attention_decode_swapped",
      "threads": "128",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * (stages * (head_dim_qk + head_dim_v) + 4 * tile_size_q), tile_size_q * (head_dim_v + 10) * 4) + tile_size_q * 36 + 80 + 256 * max(64 / page_size, 1) * (separate_page_tables ? 2 : 1)",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
@@ -163,7 +163,8 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, SpilledW
     fence_async_proxy();
     const TileMask mask(p, rows, sequence, layout);
     const LaneAddresses addresses(layout, ThreadIndex());
-    const ColumnSoftmax softmax(p, layout, warp_uniform(softmax_scale_log2(p) * q_scale * kE4m3Scale));
+    const float scale = softmax_scale_log2<Shape::kHasHeadScales>(p, sequence.index, head);
+    const ColumnSoftmax softmax(p, layout, warp_uniform(scale * q_scale * kE4m3Scale));
     ColumnState state;
     process_slices(state, stream, addresses, mask, softmax, layout);
     store_columns(state, layout);

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode_wgmma",
-  "interface": 1,
+  "interface": 2,
   "summary": "Decode attention over a paged KV cache of 16 bits, tiles of 64 rows: products by wgmma",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
@@ -25,7 +25,7 @@
     {"name": "attention_decode_wgmma",
      "threads": "128",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * stages * (head_dim_qk + head_dim_v) * 2, tile_size_q * (head_dim_v + 10) * 4)",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_latent",
-  "interface": 1,
+  "interface": 2,
   "summary": "Decode attention of latent heads (576/512, V is the first 512 columns of K) over a paged KV cache: products by wgmma",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
@@ -36,7 +36,7 @@
     {"name": "attention_latent",
      "threads": "384",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9336",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks",

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_latent_narrow",
-  "interface": 1,
+  "interface": 2,
   "summary": "Decode attention of few latent heads (576/512, V is the first 512 columns of K) over a paged KV cache: KV is the wide operand of the products (swapAB)",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
@@ -35,7 +35,7 @@
     {"name": "attention_latent_narrow",
      "threads": "640",
      "dynamic_shared_bytes": "stages * (dtype_kv == 'e4m3' ? 36864 + 16 : 24576 + 16) + tile_size_q * (head_dim_qk * 2 + 820) + 168",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks",

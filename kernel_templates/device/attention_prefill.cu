@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_prefill",
-  "interface": 1,
+  "interface": 2,
   "summary": "Prefill attention over a paged or contiguous KV cache: ragged Q, GQA/MQA heads packed into the tile, tensor cores",
   "base": "attention_prefill.base.json",
   "minimum_target": "sm_80",
@@ -13,8 +13,8 @@
      "summary": "element type of K and V: dtype, or e4m3, which is converted to dtype exactly"},
     {"name": "dtype_o", "values": ["bf16", "fp16", "fp32", "e4m3"],
      "summary": "element type of the output; e4m3 needs sm_89 or later"},
-    {"name": "head_dim_qk", "values": [64, 72, 80, 96, 128, 192, 256, 512]},
-    {"name": "head_dim_v", "values": [64, 72, 80, 96, 128, 256, 512]},
+    {"name": "head_dim_qk", "values": [64, 72, 80, 88, 96, 128, 192, 256, 512]},
+    {"name": "head_dim_v", "values": [64, 72, 80, 88, 96, 128, 256, 512]},
     {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens; a warp has 16 of them"},
     {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
@@ -36,7 +36,7 @@
     {"name": "attention_prefill",
      "threads": "tile_size_q * 2",
      "dynamic_shared_bytes": "dtype_kv == 'e4m3' ? tile_size_q * ((head_dim_qk + 63) / 64 * 64) * bytes(dtype) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 * 64 + (min(head_dim_v, numerics == 'invariant' ? 128 : 256) + 63) / 64 * 64) + 16 : (tile_size_q + stages * tile_size_kv) * ((head_dim_qk + 31) / 32 * 64) + stages * tile_size_kv * ((min(head_dim_v, numerics == 'invariant' ? 128 : 256) + 31) / 32 * 64) + 16",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionPrefillParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, CTAs that the device holds)",
@@ -90,7 +90,7 @@ __device__ inline void process_steps(RowState& state, FoldedRowsOf<Shape>& folde
   const QFragments q_fragments(q_warp, lane);
   const Range seen_by_all = Visible::to_all_rows(p, tile.sequence, rows);
   const int row = first_row + lane / 4;
-  const float scale = softmax_scale_log2(p);
+  const float scale = softmax_scale_log2<Shape::kHasHeadScales>(p, tile.sequence.index, tile.head_kv);
   float scales[2] = {scale, scale};
   const SoftCap<soft_cap> cap(p, scales);
   // Without rows, the warp only copies. The result of a vote is uniform. Wide heads lack the

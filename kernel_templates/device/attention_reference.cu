@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_reference",
-  "interface": 1,
+  "interface": 2,
   "summary": "Attention in double precision, from the definition: what other kernels are compared with where a CPU is too slow",
   "minimum_target": "sm_80",
   "parameters": [
@@ -25,7 +25,7 @@
     {"name": "attention_reference",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 384,
+     "parameter_bytes": 416,
      "argument": "cubinet::kernel_templates::AttentionReferenceParameters",
      "argument_header": "cubinet/kernel_templates/attention_reference_parameters.h",
      "grid": "ceil(q_len / 16), heads_q, batch"}
@@ -145,6 +145,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int token = minimum(first_row + row, last_row);
   const int begin = begin_of(token);
   const int end = end_of(token);
+  const double softmax_scale =
+      p.softmax_scale * attention::k_scale<true>(tensors, sequence.index, head_kv);
+  const double output_scale =
+      p.output_scale * attention::v_scale<true>(tensors, sequence.index, head_kv);
   const GlobalAddress q = tensors.q + sizeof(dtype) * (sequence.first_element(tensors, tensors.q_batch_stride,
                                                                               tensors.q_token_stride) +
                                                        head * tensors.q_head_stride);
@@ -180,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     double newest = highest;
     for (int j = 0; j < kTokens / kLanes; ++j) {
       const int position = first + lane + j * kLanes;
-      double logit = logits[j] * p.softmax_scale;
+      double logit = logits[j] * softmax_scale;
       if (p.soft_cap != 0) logit = p.soft_cap * tanh(logit / p.soft_cap);
       const bool seen = position >= begin && position < end;
       logits[j] = seen ? logit : -__longlong_as_double(0x7ff0000000000000ll);
@@ -231,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const long long target =
       (static_cast<long long>(sequence.q_first) + token) * tensors.heads_q.divisor + head;
   // A NaN sum stays NaN.
-  const double factor = sum != 0 ? p.output_scale / sum : 0.0;
+  const double factor = sum != 0 ? output_scale / sum : 0.0;
   for (int i = 0; i < head_dim_v / kLanes; ++i)
     asm volatile("st.global.f64 [%0], %1;" ::"l"(tensors.o + 8 * (target * head_dim_v + lane + i * kLanes)),
                  "d"(output[i] * factor)

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_wide",
-  "interface": 1,
+  "interface": 2,
   "summary": "Decode attention of wide heads over a paged KV cache: latent attention 576/512, whose V is the first 512 columns of K, and head dim 512",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_80",
@@ -27,7 +27,7 @@
     {"name": "attention_wide",
      "threads": "256",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk == 576 ? 576 : 1024) * bytes(dtype_kv) + 2 * max(64 / tile_size_q / (tile_size_kv == 16 ? 1 : 2), 1) * tile_size_q * (tile_size_kv + 8) * 4 + (tile_size_q < 64 && tile_size_kv >= 32 && stages >= (head_dim_qk == 576 ? 4 : 3) ? 2 * tile_size_q * (tile_size_kv * 2 + 20) : 0), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
-     "parameter_bytes": 352,
+     "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
@@ -156,8 +156,9 @@ struct LaneRows {
 
 // Returns the factor that converts the logits of a row to base 2. softmax_scale_log2() compares it
 // with 0, which forces its load to complete before the loop (see attention_decode).
-__device__ inline float scale_of_row(const AttentionDecodeParameters& p, SharedAddress scales, int row) {
-  const float scale = softmax_scale_log2(p);
+__device__ inline float scale_of_row(const AttentionDecodeParameters& p, const Sequence& sequence,
+                                     int head_kv, SharedAddress scales, int row) {
+  const float scale = softmax_scale_log2<Shape::kHasHeadScales>(p, sequence.index, head_kv);
   if constexpr (kConvertsKv) return scale * kE4m3Scale * load_shared_float(scales + 4 * row);
   return scale;
 }
@@ -166,11 +167,11 @@ __device__ inline float scale_of_row(const AttentionDecodeParameters& p, SharedA
 class OwnWeights {
  public:
   __device__ OwnWeights(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
-                        SharedAddress scales, int lane)
+                        int head_kv, SharedAddress scales, int lane)
       : p_(p), rows_(rows), sequence_(sequence), lane_(lane) {
 #pragma unroll
     for (int row = 0; row < 2 * kRowTiles; ++row)
-      scale_log2_[row] = scale_of_row(p, scales, lane / 4 + 8 * row);
+      scale_log2_[row] = scale_of_row(p, sequence, head_kv, scales, lane / 4 + 8 * row);
   }
 
   // Updates the softmax with a step, and adds the product of its weights and V to the output.
@@ -206,8 +207,8 @@ class OwnWeights {
 
 // Processes all steps of a work item and stores their result to `merge`.
 __device__ inline void process_steps(WideStream& stream, const AttentionDecodeParameters& p,
-                                     const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
-                                     const ColumnMerge& merge) {
+                                     const PackedRows& rows, const Sequence& sequence, int head_kv,
+                                     SharedAddress q_shared, const ColumnMerge& merge) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const SharedAddress scales = q_shared + Shape::kQBytes + kWorkBytes;
@@ -218,8 +219,8 @@ __device__ inline void process_steps(WideStream& stream, const AttentionDecodePa
   const WideProduct product(q_shared, logits, warp, lane);
   WideState state{};
   if constexpr (kSharesWeights) {
-    SharedWeights weights(p, rows, sequence, scale_of_row(p, scales, SharedWeights::row()),
-                          logits + 2 * kLogitBytes);
+    const float scale = scale_of_row(p, sequence, head_kv, scales, SharedWeights::row());
+    SharedWeights weights(p, rows, sequence, scale, logits + 2 * kLogitBytes);
 #pragma unroll 1
     for (int step = -kLead; step < stream.count(); ++step) {
       if (step > -kLead) stream.wait();
@@ -250,7 +251,7 @@ __device__ inline void process_steps(WideStream& stream, const AttentionDecodePa
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile)
       state.rows[tile].maximum[0] = state.rows[tile].maximum[1] = negative_infinity();
-    const OwnWeights weights(p, rows, sequence, scales, lane);
+    const OwnWeights weights(p, rows, sequence, head_kv, scales, lane);
 #pragma unroll 1
     for (int step = -kLead; step < stream.count(); ++step) {
       if (step > -kLead) stream.wait();
@@ -285,7 +286,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   stream.fill();
 
   const ColumnMerge merge(work);
-  process_steps(stream, p, rows, sequence, q_shared, merge);
+  process_steps(stream, p, rows, sequence, head_kv, q_shared, merge);
   store_work_item(p, merge, rows, division, item, head_kv);
 }
 

@@ -175,8 +175,8 @@ void run_merge(const PyMerge& self, PyObject* names, PyObject* const* values) {
 PyMethodDef run_method = fast_method<PyAttention, run>(
     "run",
     "run($self, /, *, q=None, k, v=None, o=None, page_table=None, kv_lengths, lse=None, sinks=None, "
-    "mask=None, q_offsets=None, kv_offsets=None, softmax_scale=None, output_scale=None, new_q=None, "
-    "new_k=None, new_v=None, "
+    "mask=None, q_offsets=None, kv_offsets=None, softmax_scale=None, output_scale=None, "
+    "k_head_scales=None, v_head_scales=None, new_q=None, new_k=None, new_v=None, "
     "positions=None, "
     "cos_sin=None, q_scale=None, k_scale=None, v_scale=None, prefix_page_table=None, prefix_lengths=None, "
     "group_offsets=None, scratch=None, counters=None, workspace=None, "
@@ -198,6 +198,7 @@ PyMethodDef run_method = fast_method<PyAttention, run>(
     "new_q, new_k, new_v    [batch, q_len, heads, head_dim]\n"
     "positions     [batch, q_len], int32;  cos_sin  [positions, rope_dim], fp32\n"
     "*_scale       one fp32\n"
+    "*_head_scales [heads_kv], fp32, or [batch, heads_kv]; with kv_scales\n"
     "prefix_page_table    [prefix_groups, at least ceil(prefix_len / page_size)], int32;  prefix_lengths\n"
     "              [prefix_groups], int32;  group_offsets  [prefix_groups + 1], int32: the first query\n"
     "              token of each group; with prefix_groups\n\n"

@@ -49,6 +49,8 @@ constexpr Choice kMasks[] = {
 constexpr Choice kLayouts[] = {
     {"paged", CUBINET_KV_PAGED}, {"contiguous", CUBINET_KV_CONTIGUOUS}, {"sequences", CUBINET_KV_SEQUENCES}};
 constexpr Choice kNumerics[] = {{"fast", 0}, {"invariant", CUBINET_ATTENTION_INVARIANT}};
+constexpr Choice kKvScales[] = {
+    {"none", 0}, {"head", CUBINET_ATTENTION_HEAD_SCALES}, {"sequence", CUBINET_ATTENTION_SEQUENCE_SCALES}};
 constexpr Choice kOrders[] = {{"nhd", CUBINET_KV_NHD}, {"hnd", CUBINET_KV_HND}};
 constexpr Choice kProblemFlags[] = {{"ragged_q", CUBINET_ATTENTION_RAGGED_Q},
                                     {"lse", CUBINET_ATTENTION_LSE},
@@ -128,7 +130,8 @@ void ProblemValues::read_problem(const nb::dict& fields) {
   p.kv_order = choice_of("kv_order", fields["kv_order"], kOrders);
   p.kv_layout = choice_of("kv_layout", fields["kv_layout"], kLayouts);
   p.flags = flags_of(fields, kProblemFlags) |
-            static_cast<std::uint32_t>(choice_of("numerics", fields["numerics"], kNumerics));
+            static_cast<std::uint32_t>(choice_of("numerics", fields["numerics"], kNumerics)) |
+            static_cast<std::uint32_t>(choice_of("kv_scales", fields["kv_scales"], kKvScales));
   p.kv_lengths = read_lengths(fields, "kv_lengths", p.batch, "the batch", kv_lengths_);
   p.prefix_lengths =
       read_lengths(fields, "prefix_lengths", p.prefix_groups, "the number of groups", prefix_lengths_);

@@ -52,6 +52,9 @@ class AttentionProblem:
     sinks: bool = False
     """Each head has a logit, `sinks`, that only adds to the softmax sum."""
     scales_on_device: bool = False
+    kv_scales: str = "none"
+    """"none"; "head": K and V of e4m3 have a scale for each KV head, `k_head_scales` and `v_head_scales` of
+    shape [heads_kv]; or "sequence": one for each KV head of each sequence, [batch, heads_kv]."""
     numerics: str = "fast"
     """"fast", or "invariant": a row has the same bits in every batch, chunk and page, and by prefill and
     by decode. K and V must have 16 bits."""

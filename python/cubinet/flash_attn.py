@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of FlashAttention 2 for tensors of PyTorch, with its keywords.
+"""The functions of FlashAttention 2 for tensors of PyTorch, with its keywords. Tensors of e4m3 have the
+scales of FlashAttention 3.
 
     from cubinet.flash_attn import flash_attn_with_kvcache
 
@@ -22,6 +23,7 @@ import torch
 from cubinet.pytorch import decode, operators, prefill, ragged
 from cubinet.pytorch.arguments import check_rank, check_shape, refuse_given, refuse_gradients, scale_of, window_of
 from cubinet.pytorch.decode import Options, Tensors
+from cubinet.pytorch.descales import Descales
 
 __all__ = ["flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache"]
 
@@ -48,11 +50,14 @@ def flash_attn_with_kvcache(
     return_softmax_lse: bool = False,
     *,
     s_aux: torch.Tensor | None = None,
+    q_descale: torch.Tensor | None = None,
+    k_descale: torch.Tensor | None = None,
+    v_descale: torch.Tensor | None = None,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Computes attention of a few query tokens of each sequence over a KV cache.
 
-    q             [batch, q_len, heads_q, head_dim], bf16 or fp16
+    q             [batch, q_len, heads_q, head_dim], bf16, fp16 or e4m3
     k_cache, v_cache    [pages, page_size, heads_kv, head_dim] with a block_table, otherwise
                   [batch, tokens, heads_kv, head_dim] whose tokens are a multiple of 8. Any strides
                   whose last is 1. Pages are of 8 to 256 tokens.
@@ -66,7 +71,11 @@ def flash_attn_with_kvcache(
     window_size   (left, right): a row sees `left` tokens before its own; -1: all
     num_splits    KV splits; 0: the plan decides
     s_aux         [heads_q]: a logit of each head that only adds to the softmax sum (sinks)
-    out           [batch, q_len, heads_q, head_dim], written; None: a new tensor
+    *_descale     [batch, heads_kv]: with caches of e4m3, the factors of Q, K and V of each sequence
+                  and KV head. Tensors expanded from one row are read as that row. New tokens are
+                  divided by those of K and V before they are stored.
+    out           [batch, q_len, heads_q, head_dim], written; None: a new tensor of the type of `q`, or
+                  of bf16 for e4m3
 
     Query tokens are the last of their sequences. Returns O, and with `return_softmax_lse` also the
     natural log-sum-exps, [batch, heads_q, q_len], fp32. A row that sees no token has the O 0 and the
@@ -75,7 +84,8 @@ def flash_attn_with_kvcache(
     """
     refuse_given("flash_attn_with_kvcache", cache_leftpad=cache_leftpad, alibi_slopes=alibi_slopes)
     refuse_gradients(q=q, k_cache=k_cache, v_cache=v_cache, k=k, v=v)
-    given = Tensors(k, v, rotary_cos, rotary_sin, cache_seqlens, cache_batch_idx, block_table, s_aux, out)
+    given = Tensors(k, v, rotary_cos, rotary_sin, cache_seqlens, cache_batch_idx, block_table, s_aux,
+                    Descales(q_descale, k_descale, v_descale), out)
     options = Options(scale_of(softmax_scale), causal, window_of(window_size), softcap, rotary_interleaved, num_splits,
                       return_softmax_lse)
     serve = operators.with_cache if torch.compiler.is_compiling() else decode.with_cache
@@ -102,6 +112,9 @@ def flash_attn_varlen_func(
     block_table: torch.Tensor | None = None,
     *,
     s_aux: torch.Tensor | None = None,
+    q_descale: torch.Tensor | None = None,
+    k_descale: torch.Tensor | None = None,
+    v_descale: torch.Tensor | None = None,
     out: torch.Tensor | None = None,
 ) -> Any:
     """Computes attention of sequences whose tokens are contiguous.
@@ -113,7 +126,7 @@ def flash_attn_varlen_func(
                   the tokens of the tensor. Their values are on the device and are not checked.
     max_seqlen_*  the most tokens of a sequence
     block_table   [batch, pages of a sequence], int32
-    s_aux, out    as in flash_attn_with_kvcache()
+    s_aux, *_descale, out    as in flash_attn_with_kvcache()
 
     Query tokens are the last of their sequences. Without a block_table, PyTorch's varlen_attn serves
     what no kernel does; it has no `softcap` and no sinks.
@@ -123,13 +136,15 @@ def flash_attn_varlen_func(
     refuse_gradients(q=q, k=k, v=v)
     window = window_of(window_size)
     options = Options(scale_of(softmax_scale), causal, window, softcap, return_lse=return_attn_probs)
+    descales = Descales(q_descale, k_descale, v_descale)
     if block_table is not None:
         serve = operators.with_page_table if torch.compiler.is_compiling() else ragged.with_page_table
-        o, lse = serve(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, out, options)
+        o, lse = serve(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, out, options,
+                       descales)
     else:
         attend = operators.prefill_attend if torch.compiler.is_compiling() else prefill.attend
         o, lse = attend("flash_attn_varlen_func", q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
-                        s_aux, out, options)
+                        s_aux, out, options, descales)
     return (o, lse, None) if return_attn_probs else o
 
 
@@ -145,12 +160,16 @@ def flash_attn_func(
     alibi_slopes: torch.Tensor | None = None,
     deterministic: bool = False,
     return_attn_probs: bool = False,
+    *,
+    q_descale: torch.Tensor | None = None,
+    k_descale: torch.Tensor | None = None,
+    v_descale: torch.Tensor | None = None,
 ) -> Any:
     """Computes attention of sequences of equal length.
 
     q is [batch, q_len, heads_q, head_dim], k and v are [batch, kv_len, heads_kv, head_dim]. The last
-    tokens of Q and K belong together. Returns O, and with `return_attn_probs` (O, log-sum-exps
-    [batch, heads_q, q_len], None).
+    tokens of Q and K belong together. `*_descale` are as in flash_attn_with_kvcache(). Returns O, and
+    with `return_attn_probs` (O, log-sum-exps [batch, heads_q, q_len], None).
     """
     refuse_given("flash_attn_func", alibi_slopes=alibi_slopes, dropout_p=dropout_p or None)
     refuse_gradients(q=q, k=k, v=v)
@@ -164,6 +183,6 @@ def flash_attn_func(
     options = Options(scale_of(softmax_scale), causal, window_of(window_size), softcap, return_lse=return_attn_probs)
     attend = operators.prefill_attend if torch.compiler.is_compiling() else prefill.attend
     o, lse = attend("flash_attn_func", q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), numbers * q_len,
-                    numbers * kv_len, q_len, kv_len, None, None, options)
+                    numbers * kv_len, q_len, kv_len, None, None, options, Descales(q_descale, k_descale, v_descale))
     o = o.view(q.shape[:3] + o.shape[2:])
     return (o, lse.reshape(q.shape[2], batch, q_len).transpose(0, 1), None) if return_attn_probs else o

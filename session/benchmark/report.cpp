@@ -201,6 +201,8 @@ nlohmann::json describe_case(const BenchmarkRow& row) {
                               {"dtype_o", to_string(row.given.problem.data_type_o)}};
   if (row.given.problem.window != kUnlimited) described["window"] = row.given.problem.window;
   if (row.given.problem.soft_cap) described["soft_cap"] = *row.given.problem.soft_cap;
+  if (row.given.problem.kv_scales != KvScales::none)
+    described["kv_scales"] = to_string(row.given.problem.kv_scales);
   if (row.given.shared_prefix > 0) described["shared_prefix"] = row.given.shared_prefix;
   if (row.given.problem.is_invariant()) described["numerics"] = to_string(row.given.problem.numerics);
   return described;
@@ -221,7 +223,8 @@ nlohmann::json describe(const BenchmarkRow& row) {
   described["relative_error"] = {{"worst_row", row.accuracy.worst_row},
                                  {"all_rows", row.accuracy.all_rows},
                                  {"worst_lse", row.accuracy.worst_lse},
-                                 {"allowed", row.accuracy.allowed}};
+                                 {"allowed", row.accuracy.allowed},
+                                 {"allowed_lse", row.accuracy.allowed_lse}};
   described["splits"] = row.splits;
   described["seconds"] = figures.seconds;
   described["seconds_deviation"] = figures.deviation;

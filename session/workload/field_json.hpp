@@ -55,6 +55,10 @@ constexpr AttentionNumerics last_of(AttentionNumerics) {
   return AttentionNumerics::invariant;
 }
 
+constexpr KvScales last_of(KvScales) {
+  return KvScales::sequence;
+}
+
 // Reads the fields that visit_fields() names from a JSON object. Keeps the first error.
 class FieldReader {
  public:
@@ -156,6 +160,10 @@ void visit_fields(Visitor& field, AttentionProblem& problem) {
   field("soft_cap", problem.soft_cap);
   field("output_scale", problem.output_scale);
   field("scales_on_device", problem.scales_on_device);
+  std::optional<KvScales> kv_scales;
+  if (problem.kv_scales != KvScales::none) kv_scales = problem.kv_scales;
+  field("kv_scales", kv_scales);
+  if (kv_scales) problem.kv_scales = *kv_scales;
   std::optional<AttentionNumerics> numerics;
   if (problem.is_invariant()) numerics = problem.numerics;
   field("numerics", numerics);

@@ -98,6 +98,20 @@ TEST_CASE("what an append does not read has no address, and Q that stays as it i
   CHECK(append_written(problem, all_given()).heads_q == 16);
 }
 
+TEST_CASE("an append divides rows of e4m3 by the scales of their KV heads") {
+  AttentionTensors given = all_given();
+  given.k_head_scales.address = 0x1600;
+  given.v_head_scales.address = 0x1700;
+  AttentionProblem problem = appending();
+  CHECK(append_written(problem, given).k_head_scales == 0);
+  problem.kv_scales = KvScales::sequence;
+  const AttentionAppendParameters p = append_written(problem, given);
+  CHECK(p.k_head_scales == 0x1600);
+  CHECK(p.v_head_scales == 0x1700);
+  CHECK(p.k_scales_stride == problem.heads_kv);
+  CHECK(p.v_scales_stride == problem.heads_kv);
+}
+
 TEST_CASE("strides of new rows, pages head by head and page tables of their own arrive in the argument") {
   AttentionProblem problem = appending();
   problem.kv_order = KvOrder::hnd;

@@ -110,6 +110,7 @@ TEST_CASE("A decode step leaves the bits of the reference in the cache and its a
         problem.data_type_k = problem.data_type_v = kv;
         problem.append->lengths_exclude_new = kv == DataType::e4m3;
         if (kv == DataType::e4m3) problem.append->k_scale = problem.append->v_scale = 0.37;
+        if (kv == DataType::e4m3) problem.kv_scales = q_len == 1 ? KvScales::sequence : KvScales::head;
         for (const auto splits : {std::optional<std::uint32_t>(), std::optional<std::uint32_t>(3)})
           gpu->check(problem, make_kv_lengths(problem, LengthPattern::borders), 3, splits);
       }

@@ -90,6 +90,35 @@ TEST_CASE("rows of their own type that are not rotated stay as they are, bit by 
   CHECK(appended.k[SequenceRows(problem, inputs).k_row(0, 97, 0)] == 0x7f81);
 }
 
+TEST_CASE("rows of e4m3 are also divided by the scales of their sequence and KV head") {
+  AttentionProblem problem = append_problem(DataType::e4m3, 0, false);
+  problem.kv_scales = KvScales::sequence;
+  AttentionInputs inputs = ok(make_attention_inputs(problem, {100, 17, 3, 50}, 5));
+  const std::size_t scale = 1 * 2 + 1;  // of sequence 1 and KV head 1
+  const AttentionInputs before = ok(append_reference(problem, inputs));
+  for (std::vector<float>* scales : {&inputs.k_head_scales, &inputs.v_head_scales})
+    (*scales)[scale] *= 2;
+  const AttentionInputs after = ok(append_reference(problem, inputs));
+  const SequenceRows places(problem, inputs);
+  for (std::size_t sequence = 0; sequence < 4; ++sequence) {
+    for (std::size_t head = 0; head < 2; ++head) {
+      const float factor = sequence * 2 + head == scale ? 2 : 1;
+      const auto token = static_cast<std::size_t>(inputs.kv_lengths[sequence] - 1);
+      const std::size_t k = places.k_row(sequence, token, head);
+      const std::size_t v = places.v_row(sequence, token, head);
+      for (std::size_t i = 0; i < 32; ++i) {
+        // Halves of e4m3 are exact from 2^-5 on.
+        const float k_before = to_float(before.k[k + i], DataType::e4m3);
+        if (std::abs(k_before) >= 0x1p-5F)
+          CHECK(to_float(after.k[k + i], DataType::e4m3) * factor == k_before);
+        const float v_before = to_float(before.v[v + i], DataType::e4m3);
+        if (std::abs(v_before) >= 0x1p-5F)
+          CHECK(to_float(after.v[v + i], DataType::e4m3) * factor == v_before);
+      }
+    }
+  }
+}
+
 TEST_CASE("attention over what is appended equals that over a cache that holds it already") {
   AttentionProblem problem = append_problem(DataType::e4m3, 64, true);
   problem.append->positions = true;

@@ -77,6 +77,27 @@ TEST_CASE("tensors that only some problems have are read where the problem has t
   CHECK(with.output_scale_address == 0x1400);
 }
 
+TEST_CASE("scales of KV heads are those of all sequences, of contiguous rows or of rows further apart") {
+  AttentionTensors given = tensors();
+  given.k_head_scales.address = 0x1600;
+  given.v_head_scales.address = 0x1700;
+  AttentionProblem problem;
+  problem.heads_kv = 3;
+  CHECK(written(DecodeArguments({}, {}, problem), given).k_head_scales == 0);
+  CHECK(written(DecodeArguments({}, {}, problem), given).v_head_scales == 0);
+  problem.kv_scales = KvScales::head;
+  AttentionDecodeParameters p = written(DecodeArguments({}, {}, problem), given);
+  CHECK(p.k_head_scales == 0x1600);
+  CHECK(p.v_head_scales == 0x1700);
+  CHECK(p.k_scales_stride == 0);
+  CHECK(p.v_scales_stride == 0);
+  problem.kv_scales = KvScales::sequence;
+  given.v_head_scales.strides[0] = 5;
+  p = written(DecodeArguments({}, {}, problem), given);
+  CHECK(p.k_scales_stride == 3);
+  CHECK(p.v_scales_stride == 5);
+}
+
 TEST_CASE("strides that a tensor states go before those of a contiguous one") {
   AttentionDecodeParameters prepared{};
   prepared.v_head_stride = 9;

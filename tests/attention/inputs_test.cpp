@@ -234,6 +234,33 @@ TEST_CASE("The same seed gives the same inputs whatever the threads, another see
   CHECK(one->q != make(problem, lengths, 8).q);
 }
 
+TEST_CASE("Scales of KV heads are from a quarter to four, and Q is divided by those of K") {
+  AttentionProblem problem = small();
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const std::vector<std::int32_t> lengths = {100, 0, 33, 64, 7};
+  const AttentionInputs plain = make(problem, lengths);
+  CHECK(plain.k_head_scales.empty());
+  for (const KvScales scales : {KvScales::head, KvScales::sequence}) {
+    problem.kv_scales = scales;
+    const AttentionInputs inputs = make(problem, lengths);
+    REQUIRE(inputs.k_head_scales.size() == (scales == KvScales::head ? 2U : 10U));
+    REQUIRE(inputs.v_head_scales.size() == inputs.k_head_scales.size());
+    CHECK(inputs.v_head_scales != inputs.k_head_scales);
+    for (const std::vector<float>* each : {&inputs.k_head_scales, &inputs.v_head_scales}) {
+      for (const float scale : *each)
+        CHECK((scale >= 0.25F && scale <= 4.0F));
+      CHECK(std::set<float>(each->begin(), each->end()).size() == each->size());
+    }
+    for (std::size_t row = 0; row < 5 * 8; ++row) {
+      const float scale = head_scale(problem, inputs.k_head_scales, row / 8, row % 8 / 4);
+      for (std::size_t i = row * 64; i < (row + 1) * 64; ++i) {
+        const float divided = to_float(plain.q[i], DataType::bf16) / scale;
+        REQUIRE(inputs.q[i] == from_float(divided, DataType::bf16));
+      }
+    }
+  }
+}
+
 TEST_CASE("Logits have a standard deviation near 4") {
   AttentionProblem problem = small(1);
   problem.kv_len = 2000;

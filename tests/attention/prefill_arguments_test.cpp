@@ -65,6 +65,22 @@ TEST_CASE("the argument of prefill names optional tensors where the problem has 
   CHECK(p.output_scale_address == 0xd00);
 }
 
+TEST_CASE("the argument of prefill has the scales of KV heads if the problem has some") {
+  AttentionTensors given = prefill_tensors();
+  given.k_head_scales.address = 0x1600;
+  given.v_head_scales.address = 0x1700;
+  given.v_head_scales.strides[0] = 9;
+  AttentionProblem problem;
+  problem.heads_kv = 8;
+  CHECK(written_prefill(problem, given).k_head_scales == 0);
+  problem.kv_scales = KvScales::sequence;
+  const AttentionPrefillParameters p = written_prefill(problem, given);
+  CHECK(p.k_head_scales == 0x1600);
+  CHECK(p.v_head_scales == 0x1700);
+  CHECK(p.k_scales_stride == 8);
+  CHECK(p.v_scales_stride == 9);
+}
+
 TEST_CASE("strides that a tensor of prefill states go before those of a contiguous one") {
   AttentionPrefillParameters prepared{};
   prepared.v_head_stride = 9;

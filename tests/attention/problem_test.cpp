@@ -157,6 +157,22 @@ TEST_CASE("combinations that no kernel has are refused as such") {
         }) == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("only K and V of e4m3 have scales of KV heads") {
+  for (const KvScales scales : {KvScales::head, KvScales::sequence}) {
+    CHECK(refusal([&](AttentionProblem& p) { p.kv_scales = scales; }) == ErrorCode::unsupported);
+    CHECK(refusal([&](AttentionProblem& p) {
+            p.kv_scales = scales;
+            p.data_type_k = DataType::e4m3;
+          }) == ErrorCode::unsupported);
+    AttentionProblem problem = test::generation(2, 4, 1024, 16, 4);
+    problem.data_type_k = problem.data_type_v = DataType::e4m3;
+    problem.kv_scales = scales;
+    CHECK(check_problem(problem));
+  }
+  CHECK(refusal([](AttentionProblem& p) { p.kv_scales = static_cast<KvScales>(3); }) ==
+        ErrorCode::invalid_argument);
+}
+
 TEST_CASE("latent attention has one KV head") {
   AttentionProblem problem = test::generation(8, 1, 4096, 128, 128, 576, 512);
   CHECK(check_problem(problem));

@@ -86,7 +86,9 @@ TEST_CASE("the rules divide KV themselves, but need not divide it at all") {
   CHECK(test::holds(test::decline_of(problem, "published", known), "fixed length"));
 }
 
-TEST_CASE("invariant numerics, a soft cap, and a window beside a custom mask, would be ignored") {
+TEST_CASE(
+    "invariant numerics, a soft cap, scales of KV heads, and a window beside a custom mask, would be "
+    "ignored") {
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   test::Known known{test::kB200, {}, {}};
   known.options.assumes_all_kernels = true;
@@ -96,6 +98,11 @@ TEST_CASE("invariant numerics, a soft cap, and a window beside a custom mask, wo
   problem.soft_cap = 30;
   CHECK(test::holds(test::decline_of(problem, "published", known), "soft cap"));
   problem.soft_cap = std::nullopt;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.kv_scales = KvScales::head;
+  CHECK(test::holds(test::decline_of(problem, "published", known), "none of KV heads"));
+  problem.kv_scales = KvScales::none;
+  problem.data_type_k = problem.data_type_v = problem.data_type_q;
   problem.append.emplace().lengths_exclude_new = true;
   CHECK(test::holds(test::decline_of(problem, "published", known), "include the new tokens"));
   problem.append = std::nullopt;

@@ -46,6 +46,12 @@ void set_output(AttentionProblem& problem, Dice& dice) {
   if (narrow_output && weighs_in_bf16) problem.output_scale = 0.125;
 }
 
+// Scales of V would raise the error of an output of e4m3 above one step.
+void pick_kv_scales(AttentionProblem& problem, Dice& dice) {
+  if (problem.data_type_k != DataType::e4m3 || problem.data_type_o == DataType::e4m3) return;
+  problem.kv_scales = dice.pick({KvScales::none, KvScales::head, KvScales::sequence});
+}
+
 }  // namespace
 
 std::uint32_t Dice::size(std::uint32_t least, std::uint32_t most) {
@@ -105,6 +111,7 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   problem.scales_on_device = dice.one_of(4);
   set_output(problem, dice);
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
+  pick_kv_scales(problem, dice);
   return problem;
 }
 
@@ -112,10 +119,11 @@ AttentionProblem random_prefill_kind(Dice& dice) {
   AttentionProblem kind;
   kind.prefill = true;
   pick_types(kind, dice);
-  kind.head_dim_qk = dice.pick({64U, 72U, 80U, 96U, 128U, 128U, 192U, 256U, 512U});
+  kind.head_dim_qk = dice.pick({64U, 72U, 80U, 88U, 96U, 128U, 128U, 192U, 256U, 512U});
   kind.head_dim_v = kind.head_dim_qk == 192 ? 128 : kind.head_dim_qk;
   // Rows of e4m3 are copied in parts of 16 columns.
-  if (kind.head_dim_qk == 72 && kind.data_type_k == DataType::e4m3) kind.head_dim_qk = kind.head_dim_v = 80;
+  const bool has_whole_parts = kind.head_dim_qk % 16 == 0;
+  if (!has_whole_parts && kind.data_type_k == DataType::e4m3) kind.head_dim_qk = kind.head_dim_v = 80;
   kind.layout = dice.pick(
       {QkvLayout::paged_kv, QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv});
   kind.separate_page_tables = kind.layout == QkvLayout::paged_kv && dice.one_of(4);
@@ -159,6 +167,7 @@ AttentionProblem random_prefill_sizes(const AttentionProblem& kind, Dice& dice) 
   problem.scales_on_device = dice.one_of(4);
   set_output(problem, dice);
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
+  pick_kv_scales(problem, dice);
   return problem;
 }
 

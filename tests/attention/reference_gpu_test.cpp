@@ -50,7 +50,7 @@ TEST_CASE("The reference of the device is that of the CPU to the last digits, in
   }
 }
 
-TEST_CASE("The reference of the device has K, V and Q of e4m3") {
+TEST_CASE("The reference of the device has K, V and Q of e4m3, and scales of KV heads") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
   for (const DataType q : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
@@ -61,7 +61,10 @@ TEST_CASE("The reference of the device has K, V and Q of e4m3") {
     problem.data_type_q = q;
     problem.data_type_k = problem.data_type_v = DataType::e4m3;
     problem.data_type_o = DataType::bf16;
-    check_device_reference(*gpu, problem);
+    for (const KvScales scales : {KvScales::none, KvScales::head, KvScales::sequence}) {
+      problem.kv_scales = scales;
+      check_device_reference(*gpu, problem);
+    }
   }
 }
 

@@ -180,6 +180,45 @@ TEST_CASE("The output scale multiplies the output and nothing else") {
   CHECK(scaled.lse == plain.lse);
 }
 
+TEST_CASE("Scales of KV heads multiply the logits and the output of their head, before cap and sink") {
+  AttentionProblem plain;
+  plain.batch = plain.heads_kv = 2;
+  plain.heads_q = 6;
+  plain.q_len = 3;
+  plain.kv_len = 40;
+  plain.tokens_per_page = 16;
+  plain.data_type_k = plain.data_type_v = DataType::e4m3;
+  plain.soft_cap = 5;
+  plain.sinks = true;
+  for (const KvScales scales : {KvScales::head, KvScales::sequence}) {
+    AttentionProblem problem = plain;
+    problem.kv_scales = scales;
+    auto inputs = make_attention_inputs(problem, {40, 17}, 3);
+    REQUIRE(inputs);
+    const AttentionOutputs scaled = run(problem, *inputs);
+    for (std::size_t sequence = 0; sequence < 2; ++sequence) {
+      for (std::size_t head_kv = 0; head_kv < 2; ++head_kv) {
+        const std::size_t scale = (scales == KvScales::sequence ? sequence * 2 : 0) + head_kv;
+        AttentionProblem uniform = plain;
+        uniform.softmax_scale = plain.scale() * static_cast<double>(inputs->k_head_scales[scale]);
+        uniform.output_scale = inputs->v_head_scales[scale];
+        AttentionInputs unscaled = *inputs;
+        unscaled.k_head_scales.clear();
+        unscaled.v_head_scales.clear();
+        const AttentionOutputs expected = run(uniform, unscaled);
+        for (std::size_t row = 0; row < expected.lse.size(); ++row) {
+          if (row / 18 != sequence || row % 6 / 3 != head_kv) continue;
+          CHECK(scaled.lse[row] == doctest::Approx(expected.lse[row]).epsilon(1e-12));
+          for (std::size_t i = row * 128; i < (row + 1) * 128; ++i)
+            REQUIRE(scaled.o[i] == doctest::Approx(expected.o[i]).epsilon(1e-12));
+        }
+      }
+    }
+    inputs->k_head_scales.pop_back();
+    CHECK_FALSE(attention_reference(problem, *inputs));
+  }
+}
+
 TEST_CASE("Sequences that lie side by side begin where those before them end") {
   AttentionProblem problem = tiny();
   problem.prefill = true;

@@ -107,6 +107,8 @@ AttentionProblem random_own(Dice& dice) {
     if (dice.one_of(4)) own.data_type_o = dice.pick({DataType::fp32, DataType::e4m3});
     if (own.data_type_o == DataType::e4m3) own.output_scale = 0.125;
     if (own.data_type_o == DataType::e4m3) own.sinks = false;
+    if (own.data_type_k == DataType::e4m3 && own.data_type_o != DataType::e4m3 && dice.one_of(2))
+      own.kv_scales = KvScales::head;
     if (own.data_type_k == own.data_type_q && dice.one_of(4)) {
       own.append.emplace();
       own.append->data_type = own.data_type_q;

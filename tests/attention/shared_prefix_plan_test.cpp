@@ -74,6 +74,20 @@ TEST_CASE("the parts of an output of eight bits have sixteen, and the merge narr
   CHECK(shared_prefix_parts(problem).merge.data_type == DataType::fp32);
 }
 
+TEST_CASE("both parts have the scales of KV heads, and scales of each sequence are declined") {
+  SharedPrefixProblem problem = system_prompt();
+  problem.own.data_type_k = problem.own.data_type_v = DataType::e4m3;
+  problem.own.kv_scales = KvScales::head;
+  CHECK(shared_prefix_parts(problem).own.kv_scales == KvScales::head);
+  CHECK(shared_prefix_parts(problem).prefix.kv_scales == KvScales::head);
+  CHECK(check_shared_prefix(problem));
+  problem.own.kv_scales = KvScales::sequence;
+  const auto declined = check_shared_prefix(problem);
+  REQUIRE_FALSE(declined);
+  CHECK(declined.error().code == ErrorCode::unsupported);
+  CHECK(test::holds(declined.error().message, "scales of its own"));
+}
+
 TEST_CASE("the plan of a shared prefix takes a quarter of the estimate without one at most") {
   const AttentionPlanner planner = hopper_planner();
   const SharedPrefixProblem problem = system_prompt();

@@ -119,7 +119,7 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(unknown, "attention_decode"));
   CHECK(test::holds(unknown, "attention_wide"));
   CHECK(test::holds(unknown, "head_dim_qk"));
-  CHECK(test::holds(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 112; }), "64, 72, 80, 96, 128"));
+  CHECK(test::holds(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 112; }), "64, 72, 80, 88, 96, 128"));
   CHECK(changed([](P& p) { p.tokens_per_page = 512; }).empty());
   CHECK(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 80; }).empty());
   CHECK(test::holds(changed([](P& p) { p.tokens_per_page = 512, p.mask = AttentionMask::custom; }),
@@ -175,6 +175,10 @@ TEST_CASE(
   CHECK(changed([](P& p) { p.output_scale = 2; }).empty());
   CHECK(changed([](P& p) { p.scales_on_device = true; }).empty());
   CHECK(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
+  for (const KvScales scales : {KvScales::head, KvScales::sequence}) {
+    CHECK(
+        changed([&](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3, p.kv_scales = scales; }).empty());
+  }
   CHECK(changed([](P& p) { p.data_type_o = DataType::e4m3; }).empty());
   CHECK(changed([](P& p) { p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
   AttentionProblem ragged = kTemplateDecode;

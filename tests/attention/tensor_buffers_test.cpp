@@ -71,6 +71,23 @@ TEST_CASE("latent attention has one pool, and ragged queries the room that they 
   CHECK(tensors.q_offsets.bytes == 3 * sizeof(std::int32_t));
 }
 
+TEST_CASE("rows of scales of KV heads are further apart than their heads") {
+  BoundSetting setting;
+  setting.problem.data_type_k = setting.problem.data_type_v = DataType::e4m3;
+  const auto tensors_of = [&](KvScales scales) {
+    setting.problem.kv_scales = scales;
+    const AttentionInputs inputs = ok(make_attention_inputs(setting.problem, {100, 7}, 1));
+    return ok(TensorBuffers::create(setting.device, setting.problem, inputs, {})).tensors();
+  };
+  CHECK(tensors_of(KvScales::none).k_head_scales.bytes == 0);
+  CHECK(tensors_of(KvScales::head).k_head_scales.is_contiguous());
+  CHECK(tensors_of(KvScales::head).k_head_scales.bytes > setting.problem.heads_kv * sizeof(float));
+  const AttentionTensors tensors = tensors_of(KvScales::sequence);
+  CHECK(tensors.k_head_scales.strides[0] > setting.problem.heads_kv);
+  CHECK(tensors.v_head_scales.strides[0] == tensors.k_head_scales.strides[0]);
+  CHECK(tensors.v_head_scales.address != tensors.k_head_scales.address);
+}
+
 TEST_CASE("elements of eight bits take a byte each, in every copy") {
   BoundSetting setting;
   setting.problem.data_type_q = setting.problem.data_type_k = setting.problem.data_type_v = DataType::e4m3;

@@ -342,6 +342,44 @@ TEST_CASE("all tensors have a name") {
   }
 }
 
+TEST_CASE("scales of KV heads have a row for all sequences or for each, and no two rows overlap") {
+  AttentionProblem problem = kProblem;  // two sequences, four KV heads
+  problem.kv_scales = KvScales::head;
+  const auto refused = [&](const AttentionTensors& tensors) {
+    const auto checked = TensorChecks(problem, workspace(), {}).check(tensors);
+    return checked ? std::string() : checked.error().message;
+  };
+  AttentionTensors tensors = fitting();
+  CHECK(test::holds(refused(tensors), " k_head_scales "));
+  tensors.k_head_scales = {0xa000, 4 * 4, {}};
+  CHECK(test::holds(refused(tensors), " v_head_scales "));
+  tensors.v_head_scales = {0xa010, 4 * 4, {}};
+  CHECK(refused(tensors).empty());
+  tensors.v_head_scales.strides[0] = 4;
+  CHECK(test::holds(refused(tensors), " v_head_scales "));
+  tensors.v_head_scales = {0xa012, 4 * 4, {}};
+  CHECK(test::holds(refused(tensors), " v_head_scales "));
+  tensors.v_head_scales = {0xa010, 4 * 4, {}};
+  problem.kv_scales = KvScales::sequence;
+  CHECK(test::holds(refused(tensors), " k_head_scales "));
+  tensors.k_head_scales.bytes = tensors.v_head_scales.bytes = 2 * 4 * 4;
+  CHECK(refused(tensors).empty());
+  tensors.k_head_scales.strides[0] = 6;
+  CHECK(test::holds(refused(tensors), " k_head_scales "));
+  tensors.k_head_scales.bytes = (6 + 4) * 4;
+  CHECK(refused(tensors).empty());
+  for (const std::int64_t stride : {std::int64_t{3}, std::int64_t{-4}, std::int64_t{1} << 62}) {
+    tensors.k_head_scales.strides[0] = stride;
+    CHECK(test::holds(refused(tensors), " k_head_scales "));
+  }
+  // An append needs them as well.
+  problem.append.emplace().attends = false;
+  tensors = fitting();
+  tensors.new_k = {0xb000, 2 * 4 * 128 * 2, {}};
+  tensors.new_v = {0xc000, 2 * 4 * 128 * 2, {}};
+  CHECK(test::holds(refused(tensors), " k_head_scales "));
+}
+
 TEST_CASE("what only some problems have is asked for by them alone") {
   AttentionProblem problem = kProblem;
   AttentionPlan::TensorRules rules;

@@ -128,6 +128,29 @@ TEST_CASE("prompts and their KV without pages are described by a flag and a layo
   }
 }
 
+TEST_CASE("scales of KV heads are asked for by one of two flags") {
+  cubinet_attention_problem given = llama();
+  given.type_kv = CUBINET_TYPE_E4M3;
+  CHECK(problem_of(&given)->kv_scales == KvScales::none);
+  given.flags = CUBINET_ATTENTION_HEAD_SCALES;
+  CHECK(problem_of(&given)->kv_scales == KvScales::head);
+  given.flags = CUBINET_ATTENTION_SEQUENCE_SCALES;
+  CHECK(problem_of(&given)->kv_scales == KvScales::sequence);
+  cubinet_attention_tensors tensors = CUBINET_ATTENTION_TENSORS_INIT;
+  tensors.k_head_scales.address = 0x100;
+  tensors.v_head_scales.address = 0x200;
+  tensors.v_head_scales.strides[0] = 9;
+  const auto converted = tensors_of(&tensors, *problem_of(&given));
+  REQUIRE(converted);
+  CHECK(converted->k_head_scales.address == 0x100);
+  CHECK(converted->v_head_scales.address == 0x200);
+  CHECK(converted->v_head_scales.strides[0] == 9);
+  tensors.k_head_scales.type = CUBINET_TYPE_BF16;
+  CHECK_FALSE(tensors_of(&tensors, *problem_of(&given)));
+  given.flags |= CUBINET_ATTENTION_HEAD_SCALES;
+  CHECK(problem_of(&given).error().message.find("has both") != std::string::npos);
+}
+
 TEST_CASE("invariant numerics are asked for by a flag") {
   cubinet_attention_problem given = llama();
   CHECK(problem_of(&given)->numerics == AttentionNumerics::fast);
@@ -195,7 +218,9 @@ TEST_CASE("each tensor reaches its member") {
                                      &t.kv_offsets,
                                      &tensors->prefix_page_table,
                                      &tensors->prefix_lengths,
-                                     &tensors->group_offsets}) {
+                                     &tensors->group_offsets,
+                                     &t.k_head_scales,
+                                     &t.v_head_scales}) {
     CHECK(tensor->address == ++expected);
     CHECK(tensor->strides[0] == static_cast<std::int64_t>(expected - 1));
   }

@@ -66,6 +66,9 @@ TEST_CASE("the error of a problem names the options of the line") {
   CHECK(message([](AttentionArguments& a) {
           a.output_scale = 1e-50;
         }).starts_with("--output-scale is 1e-50: "));
+  CHECK(message([](AttentionArguments& a) {
+          a.kv_scales = "head";
+        }).starts_with("--kv-scales needs K and V of e4m3"));
   AttentionArguments huge = minimal();
   huge.operation = "prefill";
   huge.batch = 65'535;
@@ -75,6 +78,19 @@ TEST_CASE("the error of a problem names the options of the line") {
   CHECK(in_tool_terms(too_large.error().message)
             .starts_with("q has --batch 65535 x --q-len 1073741824 x --heads-q 32 x "));
   CHECK(in_tool_terms(too_large.error().remedy) == "reduce --batch or --q-len");
+}
+
+TEST_CASE("scales of KV heads are an option of K and V of e4m3") {
+  for (const auto& [name, scales] :
+       {std::pair{"none", KvScales::none}, {"head", KvScales::head}, {"sequence", KvScales::sequence}}) {
+    AttentionArguments arguments = minimal();
+    CLI::App app;
+    add_attention_arguments(app, arguments);
+    app.parse(std::string("--kv-len 500 --heads-q 12 --dtype-kv e4m3 --kv-scales ") + name);
+    const auto problem = attention_problem_of(arguments);
+    REQUIRE(problem);
+    CHECK(problem->kv_scales == scales);
+  }
 }
 
 TEST_CASE("every option reaches the problem") {

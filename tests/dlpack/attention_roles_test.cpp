@@ -71,6 +71,22 @@ TEST_CASE("latent attention needs no second pool, and scales are read from the d
   CHECK(role(attention_roles(problem), "softmax_scale").is_used);
 }
 
+TEST_CASE("scales of KV heads are those of all sequences or rows of each") {
+  cubinet_attention_problem problem = small();
+  CHECK_FALSE(role(attention_roles(problem), "k_head_scales").is_used);
+  problem.flags = CUBINET_ATTENTION_HEAD_SCALES;
+  for (const char* name : {"k_head_scales", "v_head_scales"}) {
+    CHECK(role(attention_roles(problem), name).is_used);
+    CHECK(role(attention_roles(problem), name).is_required);
+    CHECK(shape_text(role(attention_roles(problem), name)) == "[heads_kv=2]");
+  }
+  problem.flags = CUBINET_ATTENTION_SEQUENCE_SCALES;
+  for (const char* name : {"k_head_scales", "v_head_scales"}) {
+    CHECK(shape_text(role(attention_roles(problem), name)) == "[batch=3, heads_kv=2]");
+    CHECK(role(attention_roles(problem), name).kind == RoleKind::table);
+  }
+}
+
 TEST_CASE("KV without pages has no page table, and offsets if sequences follow each other") {
   cubinet_attention_problem problem = small();
   problem.flags = CUBINET_ATTENTION_PREFILL;

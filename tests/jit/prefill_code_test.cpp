@@ -50,6 +50,16 @@ TEST_CASE(
   std::vector<CompileRequest> requests;
   for (const Kernel& kernel : {Kernel{64, 64, 192, 128, true},
                                {64, 64, 128, 128, false},
+                               {72, 72, 192, 96, false},
+                               {72, 72, 128, 192, true},
+                               {80, 80, 192, 112, true},
+                               {80, 80, 128, 128, false},
+                               {88, 88, 192, 112, true},
+                               {88, 88, 128, 128, false},
+                               {96, 96, 192, 96, false},
+                               {96, 96, 192, 112, true},
+                               {96, 96, 128, 192, true},
+                               {96, 96, 128, 128, false},
                                {128, 128, 128, 128, false},
                                {128, 128, 128, 176, true},
                                {192, 128, 128, 128, false},
@@ -87,7 +97,7 @@ TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, with
   };
   std::vector<CompileRequest> requests;
   for (const Kernel& kernel : {Kernel{64, 128, 128, 4, false, true},
-                               {64, 128, 192, 4, true, false},
+                               {64, 192, 128, 4, false, true},
                                {64, 192, 160, 0, true, false},
                                {128, 128, 128, 4, false, false},
                                {128, 128, 128, 8, true, false},
@@ -120,7 +130,7 @@ TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, with
 TEST_CASE("the kernels that combine splits of prefill compile without a warning or a stack") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_90a", "sm_80"}) {
-    for (const int head_dim : {64, 128, 256}) {
+    for (const int head_dim : {64, 72, 96, 128, 256}) {
       for (const char* output : {"bf16", "fp16", "fp32", "e4m3"}) {
         CompileRequest request = test::builtin_request("attention_prefill_combine", target);
         request.spec.set("head_dim_v", head_dim).set("dtype_o", output);
@@ -136,7 +146,7 @@ TEST_CASE("the kernels that combine splits of prefill compile without a warning 
 TEST_CASE("no shape of prefill attention has registers to spill, on old and new targets") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const int head_dim : {64, 72, 96, 128, 192, 256, 512}) {
+    for (const int head_dim : {64, 72, 88, 96, 128, 192, 256, 512}) {
       for (const int rows : {64, 128}) {
         for (const bool all_options : {false, true}) {
           CompileRequest request = test::builtin_request("attention_prefill", target);

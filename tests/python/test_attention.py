@@ -64,6 +64,7 @@ def test_a_plan_needs_no_driver(make_runtime):
         ({"mask": "full"}, "'mask' is \"full\".*causal"),
         ({"kv_order": "ndh"}, "'kv_order'"),
         ({"kv_layout": "packed"}, "'kv_layout' is \"packed\".*sequences"),
+        ({"kv_scales": "heads"}, "'kv_scales' is \"heads\".*sequence"),
         ({"numerics": "exact"}, "'numerics' is \"exact\".*invariant"),
         ({"kv_lengths": (1, 2)}, "'kv_lengths' has 2 lengths"),
         ({"kv_lengths": (1, 2, 5000)}, "5000"),

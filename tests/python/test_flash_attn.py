@@ -118,6 +118,71 @@ def test_arguments_that_do_not_fit_are_refused_by_name(flash_attn):
     assert printed[-1] == "0"
 
 
+DESCALES = """
+from cubinet.flash_attn import flash_attn_with_kvcache
+
+e4m3, fp32 = torch.float8_e4m3fn, torch.float32
+shared = lambda: T(4, 2, dtype=fp32, strides=(0, 1))
+each = lambda: T(4, 2, dtype=fp32)
+
+def narrow(kv_type=e4m3, **more):
+    return flash_attn_varlen_func(
+        T(600, 8, 128, dtype=kv_type), T(900, 2, 128, dtype=kv_type), T(900, 2, 128, dtype=kv_type), offsets(5), offsets(5),
+        200, 300, causal=True, **more)
+
+def decode(kv_type=e4m3, q_type=torch.bfloat16, **more):
+    cache = [T(40, 64, 2, 128, dtype=kv_type) for _ in range(2)]
+    return flash_attn_with_kvcache(T(4, 1, 8, 128, dtype=q_type), *cache, cache_seqlens=T(4, dtype=int32),
+                                   block_table=T(4, 10, dtype=int32), causal=True, **more)
+"""
+
+
+def test_descales_are_scales_of_kv_heads(flash_attn):
+    printed = flash_attn(textwrap.dedent(DESCALES) + textwrap.dedent("""
+        for call in (narrow, decode):
+            for scales in (shared, each):
+                o = call(k_descale=scales(), v_descale=scales())
+                given = made[-1]
+                print(o.dtype, given["k_head_scales"].shape, given["v_head_scales"].shape)
+            call(q_descale=each())
+            print(made[-1]["k_head_scales"].shape, made[-1]["v_head_scales"].shape)
+            call()
+            print(made[-1]["k_head_scales"])
+        print(decode(q_type=e4m3, k_descale=each()).dtype)
+        print(paged(k=(40, 64, 2, 128), v=(40, 64, 2, 128)).dtype, made[-1]["k_head_scales"])
+    """))
+    assert printed.splitlines() == [
+        "torch.bfloat16 (2,) (2,)", "torch.bfloat16 (4, 2) (4, 2)", "(4, 2) (4, 2)", "None",
+        "torch.bfloat16 (2,) (2,)", "torch.bfloat16 (4, 2) (4, 2)", "(4, 2) (4, 2)", "None",
+        "torch.bfloat16", "torch.bfloat16 None"]
+
+
+def test_descales_that_no_kernel_reads_are_refused(flash_attn):
+    printed = flash_attn(textwrap.dedent(DESCALES) + textwrap.dedent("""
+        def refused(call, **more):
+            try:
+                call(**more)
+                print("accepted")
+            except cubinet.Error as error:
+                print(type(error).__name__, str(error).replace(chr(10), " "))
+
+        refused(narrow, kv_type=torch.bfloat16, v_descale=each())
+        refused(decode, kv_type=torch.bfloat16, k_descale=each())
+        refused(narrow, k_descale=T(4, 8, dtype=fp32))
+        refused(decode, v_descale=T(2, dtype=fp32))
+        refused(decode, q_descale=each(), k=T(4, 1, 2, 128), v=T(4, 1, 2, 128))
+        print(len(made))
+    """)).splitlines()
+    wanted = ["Unsupported 'v_descale' is given, and K has elements of type torch.bfloat16",
+              "Unsupported 'k_descale' is given, and K has elements of type torch.bfloat16",
+              "InvalidArgument 'k_descale' has the shape [4, 8]; expected [4, 2]",
+              "InvalidArgument 'v_descale' has the shape [2]; expected [4, 2]",
+              "Unsupported 'q_descale' and 'k' are given", "0"]
+    assert len(printed) == len(wanted)
+    for line, start in zip(printed, wanted):
+        assert line.startswith(start), line
+
+
 def test_prompts_without_tokens_give_empty_results_and_zeros(flash_attn):
     printed = flash_attn("""
         o, lse, _ = varlen(q=(0, 8, 128), max_q=0, return_attn_probs=True)

@@ -58,6 +58,13 @@ TEST_CASE("a row states invariant numerics, which have other times") {
   CHECK(describe(row)["numerics"] == "invariant");
 }
 
+TEST_CASE("a row states the scales of KV heads") {
+  BenchmarkRow row = measured_row();
+  CHECK_FALSE(describe(row).contains("kv_scales"));
+  row.given.problem.kv_scales = KvScales::head;
+  CHECK(describe(row)["kv_scales"] == "head");
+}
+
 TEST_CASE("a table has the columns of the field, in milliseconds, and quotes what holds commas") {
   const auto fields = fields_of(to_csv(std::vector{measured_row()}, 42));
   CHECK(fields.at("median_time") == "2");

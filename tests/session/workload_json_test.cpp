@@ -77,6 +77,16 @@ TEST_CASE("invariant numerics are a member of a problem, and fast ones are left 
   CHECK(std::get<WorkloadAttention>(round_trip(entry).work).problem == attention.problem);
 }
 
+TEST_CASE("scales of KV heads are a member of a problem that has some") {
+  WorkloadAttention attention;
+  attention.problem.data_type_k = attention.problem.data_type_v = DataType::e4m3;
+  CHECK_FALSE(entry_json({attention, {WorkloadDevice{{9, 0}}}, 0})["attention"].contains("kv_scales"));
+  attention.problem.kv_scales = KvScales::sequence;
+  const WorkloadEntry entry{attention, {WorkloadDevice{{9, 0}}}, 0};
+  CHECK(entry_json(entry)["attention"]["kv_scales"] == "sequence");
+  CHECK(std::get<WorkloadAttention>(round_trip(entry).work).problem == attention.problem);
+}
+
 TEST_CASE("a number that its type cannot hold is refused, and one that it rounds is read") {
   const auto read = [](const nlohmann::json& value) {
     nlohmann::json line = entry_json({KernelSpec{"scale", {}}, {WorkloadDevice{{9, 0}}}, 0});

@@ -33,6 +33,7 @@ void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte
     p.softmax_scale_address = tensors.softmax_scale.address;
     p.output_scale_address = tensors.output_scale.address;
   }
+  set_head_scales(kv_scales_, heads_kv_, tensors, p);
   if (workspace_.scratch_bytes != 0) {
     p.partial_o = tensors.scratch.address + workspace_.partial_output_offset;
     p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;

@@ -16,7 +16,9 @@ class DecodeArguments final : public ArgumentWriter {
         ragged_q_(problem.ragged_q),
         sinks_(problem.sinks),
         custom_mask_(problem.mask == AttentionMask::custom),
-        scales_on_device_(problem.scales_on_device) {}
+        scales_on_device_(problem.scales_on_device),
+        kv_scales_(problem.kv_scales),
+        heads_kv_(problem.heads_kv) {}
 
   std::size_t size() const override { return sizeof(parameters_); }
   void prepare(std::span<std::byte> argument) const override;
@@ -30,6 +32,8 @@ class DecodeArguments final : public ArgumentWriter {
   bool sinks_;
   bool custom_mask_;
   bool scales_on_device_;
+  KvScales kv_scales_;
+  std::uint32_t heads_kv_;
 };
 
 }  // namespace cubinet

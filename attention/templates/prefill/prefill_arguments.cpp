@@ -50,6 +50,7 @@ void PrefillArguments::write(const AttentionTensors& tensors, std::span<std::byt
     p.softmax_scale_address = tensors.softmax_scale.address;
     p.output_scale_address = tensors.output_scale.address;
   }
+  set_head_scales(problem_.kv_scales, problem_.heads_kv, tensors, p);
   if (workspace_.scratch_bytes != 0) {
     p.partial_o = tensors.scratch.address + workspace_.partial_output_offset;
     p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;

@@ -576,7 +576,11 @@ enum {
   CUBINET_ATTENTION_PREFILL = 512, /* Q has prompts, or chunks of them, and not a few tokens */
   /* A row has the same bits in every batch, chunk and page, and by prefill and by decode. K and V
    * must have 16 bits. */
-  CUBINET_ATTENTION_INVARIANT = 1024
+  CUBINET_ATTENTION_INVARIANT = 1024,
+  /* K and V of e4m3 have scales of KV heads, k_head_scales and v_head_scales, beside the others:
+   * the same for all sequences, or scales of each sequence. At most one of the two. */
+  CUBINET_ATTENTION_HEAD_SCALES = 2048,
+  CUBINET_ATTENTION_SEQUENCE_SCALES = 4096
 };
 
 /* One call of decode attention over a paged KV cache, without its tensors. Lengths are in
@@ -672,6 +676,9 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor prefix_page_table; /* [prefix_groups, pages of prefix_len], int32 */
   cubinet_tensor prefix_lengths;    /* [prefix_groups], int32 */
   cubinet_tensor group_offsets;     /* [prefix_groups + 1], int32: the first query token of each group */
+  /* [heads_kv], fp32; [batch, heads_kv] with CUBINET_ATTENTION_SEQUENCE_SCALES */
+  cubinet_tensor k_head_scales;
+  cubinet_tensor v_head_scales;
 } cubinet_attention_tensors;
 #define CUBINET_ATTENTION_TENSORS_INIT                                                                \
   {                                                                                                   \
@@ -681,7 +688,8 @@ typedef struct cubinet_attention_tensors {
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT                                 \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
+        CUBINET_TENSOR_INIT                                                                           \
   }
 
 /* A plan whose kernels are loaded on one device. Immutable. A CUDA graph that captured a run keeps

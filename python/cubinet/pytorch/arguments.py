@@ -24,6 +24,11 @@ def in_fp32(tensor: torch.Tensor | None) -> torch.Tensor | None:
     return tensor if tensor is None or tensor.dtype == torch.float32 else tensor.float()
 
 
+def type_of_output(q: torch.Tensor) -> torch.dtype:
+    """Returns the type of O that FlashAttention allocates: that of Q, or bf16 for e4m3."""
+    return torch.bfloat16 if q.dtype == torch.float8_e4m3fn else q.dtype
+
+
 def refuse_gradients(**tensors: torch.Tensor | None) -> None:
     """Raises Unsupported if a gradient is recorded for one of the tensors."""
     if not torch.is_grad_enabled():

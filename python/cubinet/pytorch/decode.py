@@ -9,8 +9,9 @@ import torch
 
 from cubinet.attention import AttentionProblem
 from cubinet.errors import Error, InvalidArgument, Unsupported
-from cubinet.pytorch.arguments import check_rank, device_of, in_fp32, mask_of
+from cubinet.pytorch.arguments import check_rank, device_of, in_fp32, mask_of, type_of_output
 from cubinet.pytorch.dense_cache import pages_of
+from cubinet.pytorch.descales import Descales, head_scales
 from cubinet.pytorch.plans import Plan, find_plan, make_plan, renamed, type_name
 from cubinet.pytorch.scratch import current_device, current_stream, scratch_of_stream
 from cubinet.pytorch.settings import count_decode
@@ -55,6 +56,7 @@ class Tensors(NamedTuple):
     cache_batch_idx: torch.Tensor | None = None
     block_table: torch.Tensor | None = None
     s_aux: torch.Tensor | None = None
+    descales: Descales = Descales()
     out: torch.Tensor | None = None
 
 
@@ -72,13 +74,19 @@ def with_cache(
         k_cache, v_cache, table = _dense_cache(q, k_cache, v_cache, given.cache_batch_idx, stream)
     elif given.cache_batch_idx is not None:
         raise InvalidArgument("'cache_batch_idx' and 'block_table' exclude each other", "leave one out")
+    if k is not None and given.descales.q is not None:
+        raise Unsupported("'q_descale' and 'k' are given, and new tokens are divided by one scale, that of K",
+                          "multiply 'softmax_scale' or 'k_descale' instead")
+    scales = head_scales(given.descales, q.shape[0], k_cache, k_cache.shape[2])
+    out = torch.empty_like(q, dtype=type_of_output(q)) if given.out is None else given.out
     key = (
         q.shape, k_cache.shape, v_cache.shape, table.shape, q.dtype, k_cache.dtype, v_cache.dtype, device, options,
         None if k is None else k.dtype, None if rotary_cos is None else rotary_cos.shape, given.s_aux is None,
+        scales.kind, out.dtype,
     )
     plan = find_plan(key)
     if plan is None:
-        plan = _plan_with_cache(key, q, k_cache, v_cache, table, given, options, device)
+        plan = _plan_with_cache(key, q, k_cache, v_cache, table, out, given, scales.kind, options, device)
     if lengths is None or isinstance(lengths, int):
         full = table.shape[1] * k_cache.shape[1]
         lengths = torch.full((q.shape[0],), full if lengths is None else lengths, dtype=torch.int32, device=q.device)
@@ -88,14 +96,13 @@ def with_cache(
             raise InvalidArgument("'rotary_sin' is missing, and 'rotary_cos' is given", "pass both or none")
         cos_sin = torch.cat((rotary_cos, given.rotary_sin), dim=-1).float()
         rotated = torch.empty_like(q)
-    out = torch.empty_like(q) if given.out is None else given.out
     lse = q.new_empty(q.shape[:3], dtype=torch.float32) if options.return_lse else None
     buffers = scratch_of_stream(device, stream, plan.scratch_bytes, plan.counter_bytes)
     try:
         plan.attention.run(
             q=q if rotated is None else rotated, k=k_cache, v=v_cache, o=out, page_table=table, kv_lengths=lengths,
             lse=lse, sinks=in_fp32(given.s_aux), new_q=None if rotated is None else q, new_k=k, new_v=given.v, cos_sin=cos_sin,
-            scratch=buffers.scratch, counters=buffers.counters,
+            k_head_scales=scales.k, v_head_scales=scales.v, scratch=buffers.scratch, counters=buffers.counters,
         )
     except InvalidArgument as error:
         raise renamed(error, _names) from None
@@ -118,8 +125,8 @@ def _dense_cache(
 
 
 def _plan_with_cache(
-    key: Any, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, table: torch.Tensor, given: Tensors,
-    options: Options, device: int,
+    key: Any, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, table: torch.Tensor, out: torch.Tensor,
+    given: Tensors, kv_scales: str, options: Options, device: int,
 ) -> Plan:
     check_rank("q", q, "batch, q_len, heads_q, head_dim")
     if given.k is not None and given.cache_seqlens is None:
@@ -145,22 +152,22 @@ def _plan_with_cache(
         check_rank(name, cache, "pages, page_size, heads_kv, head_dim")
     check_rank("block_table", table, "batch, pages")
     mask, window = mask_of(options.causal, options.window_size, members["q_len"])
-    type_q = type_name("q", q)
     members |= {
         "kv_len": table.shape[1] * k_cache.shape[1],
         "heads_q": q.shape[-2],
         "heads_kv": k_cache.shape[2],
         "head_dim_qk": q.shape[-1],
         "head_dim_v": v_cache.shape[-1],
-        "type_q": type_q,
+        "type_q": type_name("q", q),
         "type_kv": type_name("k_cache", k_cache),
-        "type_o": "bf16" if type_q == "e4m3" else type_q,
+        "type_o": type_name("out", out),
         "page_size": k_cache.shape[1],
         "mask": mask,
         "window": window,
         "softmax_scale": options.softmax_scale or 0.0,
         "soft_cap": options.softcap,
         "lse": options.return_lse,
+        "kv_scales": kv_scales,
     }
     shapes = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "block_table": table}
     return make_plan(key, "flash_attn_with_kvcache", members, device, shapes, splits=options.num_splits)

@@ -11,30 +11,32 @@ from typing import Any
 import torch
 
 from cubinet.pytorch import decode, prefill, ragged
-from cubinet.pytorch.arguments import check_shape
+from cubinet.pytorch.arguments import check_shape, type_of_output
 from cubinet.pytorch.decode import Options, Tensors
+from cubinet.pytorch.descales import Descales
 
 _options = (
     "float? softmax_scale, bool causal, int window_left, int window_right, float softcap, bool rotary_interleaved, "
     "int num_splits, bool return_lse"
 )
+_scales = "Tensor? s_aux, Tensor? q_descale, Tensor? k_descale, Tensor? v_descale"
 _library = torch.library.Library("cubinet", "DEF")
 _library.define(
     "decode(Tensor q, Tensor k_cache, Tensor v_cache, Tensor? cache_seqlens, Tensor? cache_batch_idx, "
-    f"Tensor? block_table, Tensor? s_aux, {_options}) -> (Tensor, Tensor)"
+    f"Tensor? block_table, {_scales}, {_options}) -> (Tensor, Tensor)"
 )
 _library.define(
     "append_decode(Tensor q, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor k, Tensor v, Tensor? rotary_cos, "
-    "Tensor? rotary_sin, Tensor? cache_seqlens, Tensor? cache_batch_idx, Tensor? block_table, Tensor? s_aux, "
+    f"Tensor? rotary_sin, Tensor? cache_seqlens, Tensor? cache_batch_idx, Tensor? block_table, {_scales}, "
     f"{_options}) -> (Tensor, Tensor)"
 )
 _library.define(
     "ragged_decode(Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, "
-    f"Tensor block_table, Tensor? s_aux, {_options}) -> (Tensor, Tensor)"
+    f"Tensor block_table, {_scales}, {_options}) -> (Tensor, Tensor)"
 )
 _library.define(
     "prefill(str function, Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, "
-    f"SymInt max_seqlen_k, Tensor? s_aux, {_options}) -> (Tensor, Tensor)"
+    f"SymInt max_seqlen_k, {_scales}, {_options}) -> (Tensor, Tensor)"
 )
 
 
@@ -51,38 +53,39 @@ def _results(out: torch.Tensor, lse: torch.Tensor | None) -> tuple[torch.Tensor,
 
 
 def _decode(
-    q: Any, k_cache: Any, v_cache: Any, cache_seqlens: Any, cache_batch_idx: Any, block_table: Any, s_aux: Any, *options: Any
+    q: Any, k_cache: Any, v_cache: Any, cache_seqlens: Any, cache_batch_idx: Any, block_table: Any, s_aux: Any, *values: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    given = Tensors(cache_seqlens=cache_seqlens, cache_batch_idx=cache_batch_idx, block_table=block_table, s_aux=s_aux)
-    return _results(*decode.with_cache(q, k_cache, v_cache, given, _options_of(*options)))
+    given = Tensors(cache_seqlens=cache_seqlens, cache_batch_idx=cache_batch_idx, block_table=block_table, s_aux=s_aux,
+                    descales=Descales(*values[:3]))
+    return _results(*decode.with_cache(q, k_cache, v_cache, given, _options_of(*values[3:])))
 
 
 def _append_decode(q: Any, k_cache: Any, v_cache: Any, *values: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    given, options = Tensors(*values[:8]), values[8:]
-    return _results(*decode.with_cache(q, k_cache, v_cache, given, _options_of(*options)))
+    given = Tensors(*values[:8], descales=Descales(*values[8:11]))
+    return _results(*decode.with_cache(q, k_cache, v_cache, given, _options_of(*values[11:])))
 
 
 def _ragged_decode(*values: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    return _results(*ragged.with_page_table(*values[:8], None, _options_of(*values[8:])))
+    return _results(*ragged.with_page_table(*values[:8], None, _options_of(*values[11:]), Descales(*values[8:11])))
 
 
 def _prefill(function: str, *values: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    return _results(*prefill.attend(function, *values[:8], None, _options_of(*values[8:])))
+    return _results(*prefill.attend(function, *values[:8], None, _options_of(*values[11:]), Descales(*values[8:11])))
 
 
 def _fake_prefill(function: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     lse = (q.shape[1], q.shape[0]) if arguments[-1] else (0,)
-    return q.new_empty((*q.shape[:2], v.shape[2])), q.new_empty(lse, dtype=torch.float32)
+    return q.new_empty((*q.shape[:2], v.shape[2]), dtype=type_of_output(q)), q.new_empty(lse, dtype=torch.float32)
 
 
 def _fake_decode(q: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     lse = (q.shape[0], q.shape[2], q.shape[1]) if arguments[-1] else (0,)
-    return torch.empty_like(q), q.new_empty(lse, dtype=torch.float32)
+    return torch.empty_like(q, dtype=type_of_output(q)), q.new_empty(lse, dtype=torch.float32)
 
 
 def _fake_ragged(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     lse = (q.shape[1], q.shape[0]) if arguments[-1] else (0,)
-    return q.new_empty((*q.shape[:2], v.shape[3])), q.new_empty(lse, dtype=torch.float32)
+    return q.new_empty((*q.shape[:2], v.shape[3]), dtype=type_of_output(q)), q.new_empty(lse, dtype=torch.float32)
 
 
 for _name, _function, _fake in (("decode", _decode, _fake_decode), ("append_decode", _append_decode, _fake_decode),
@@ -101,7 +104,7 @@ def with_cache(
     lengths = given.cache_seqlens
     if isinstance(lengths, int):
         lengths = torch.full((q.shape[0],), lengths, dtype=torch.int32, device=q.device)
-    places = (lengths, given.cache_batch_idx, given.block_table, given.s_aux)
+    places = (lengths, given.cache_batch_idx, given.block_table, given.s_aux, *given.descales)
     if given.k is None:
         out, lse = torch.ops.cubinet.decode(q, k_cache, v_cache, *places, *values)
     else:
@@ -113,11 +116,12 @@ def with_cache(
 def with_page_table(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
     max_seqlen_q: int, block_table: torch.Tensor, s_aux: torch.Tensor | None, out: torch.Tensor | None, options: Options,
+    descales: Descales = Descales(),
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Calls the operator that does what ragged.with_page_table() does."""
     left, right = options.window_size
     given, lse = torch.ops.cubinet.ragged_decode(
-        q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, options.softmax_scale, options.causal,
+        q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, block_table, s_aux, *descales, options.softmax_scale, options.causal,
         left, right, options.softcap, options.rotary_interleaved, options.num_splits, options.return_lse,
     )
     return _into(out, given), lse
@@ -126,12 +130,12 @@ def with_page_table(
 def prefill_attend(
     function: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
     cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int, s_aux: torch.Tensor | None,
-    out: torch.Tensor | None, options: Options,
+    out: torch.Tensor | None, options: Options, descales: Descales = Descales(),
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Calls the operator that does what prefill.attend() does."""
     left, right = options.window_size
     given, lse = torch.ops.cubinet.prefill(
-        function, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, s_aux, options.softmax_scale,
+        function, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, s_aux, *descales, options.softmax_scale,
         options.causal, left, right, options.softcap, options.rotary_interleaved, options.num_splits, options.return_lse,
     )
     return _into(out, given), lse

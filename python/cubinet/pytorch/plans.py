@@ -94,11 +94,14 @@ def plan_count() -> int:
 
 def type_name(argument: str, tensor: torch.Tensor) -> str:
     """Returns the name of a tensor's element type. Raises InvalidArgument with the argument's name."""
-    name = _type_names.get(tensor.dtype)
+    return name_of(argument, tensor.dtype)
+
+
+def name_of(argument: str, dtype: torch.dtype) -> str:
+    """Does the same for the type itself."""
+    name = _type_names.get(dtype)
     if name is None:
-        raise InvalidArgument(
-            f"'{argument}' has elements of type {tensor.dtype}", "pass bfloat16, float16 or float8_e4m3fn"
-        )
+        raise InvalidArgument(f"'{argument}' has elements of type {dtype}", "pass bfloat16, float16 or float8_e4m3fn")
     return name
 
 

@@ -30,6 +30,7 @@ class Options(NamedTuple):
     soft_cap: float = 0.0
     starts_early: bool = False
     mask: str = "causal"
+    kv_scales: str = "none"
 
 
 class Tensors(NamedTuple):
@@ -49,6 +50,9 @@ class Tensors(NamedTuple):
     softmax_scale: torch.Tensor | None = None
     """One fp32 on the device: the factor of Q K^T times log2(e)."""
     output_scale: torch.Tensor | None = None
+    k_head_scales: torch.Tensor | None = None
+    """[heads_kv], or [batch, heads_kv], by Options.kv_scales."""
+    v_head_scales: torch.Tensor | None = None
 
 
 def find_or_plan(
@@ -90,6 +94,7 @@ def find_or_plan(
         "lse": given.lse is not None,
         "sinks": given.sinks is not None,
         "scales_on_device": options.scales is None,
+        "kv_scales": options.kv_scales,
     }
     if options.scales is not None:
         members |= {"softmax_scale": options.scales[0], "output_scale": options.scales[1]}
@@ -120,7 +125,7 @@ def run(
         plan.attention.run(
             q=q, k=k, v=v, o=out, page_table=given.page_table, kv_lengths=given.lengths, q_offsets=given.offsets,
             lse=lse, sinks=given.sinks, softmax_scale=given.softmax_scale, output_scale=given.output_scale,
-            scratch=scratch, counters=counters,
+            k_head_scales=given.k_head_scales, v_head_scales=given.v_head_scales, scratch=scratch, counters=counters,
         )
     except InvalidArgument as error:
         raise renamed(error, names) from None

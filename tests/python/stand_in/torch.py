@@ -37,8 +37,8 @@ class Tensor:
     def data_ptr(self):
         return self._address
 
-    def stride(self):
-        return self._strides
+    def stride(self, axis=None):
+        return self._strides if axis is None else self._strides[axis]
 
     def dim(self):
         return len(self.shape)
@@ -57,6 +57,12 @@ class Tensor:
 
     def copy_(self, other):
         self.filled = other
+
+    def __getitem__(self, row):
+        return Tensor(*self.shape[1:], dtype=self.dtype, strides=self._strides[1:], address=self._address)
+
+    def contiguous(self):
+        return self
 
     def transpose(self, a, b):
         shape, strides = list(self.shape), list(self._strides)
@@ -89,6 +95,13 @@ def empty(count, dtype=None, device=None):
 
 
 arange = zeros = empty
+
+
+def empty_like(other, dtype=None):
+    return other.new_empty(other.shape, dtype=dtype)
+
+
+ones_like = empty_like
 
 
 def diff(offsets):

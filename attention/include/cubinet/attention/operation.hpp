@@ -227,8 +227,12 @@ struct AttentionTensors {
   DeviceTensor o_block_scales = {};
   DeviceTensor softmax_scale = {};  // one fp32, already multiplied by log2(e); required if scales_on_device
   DeviceTensor output_scale = {};   // one fp32; required if scales_on_device
-  DeviceTensor scratch = {};        // WorkspaceSizes::scratch_bytes
-  DeviceTensor counters = {};       // WorkspaceSizes::counter_bytes
+  // With AttentionProblem::kv_scales: [heads_kv], fp32, contiguous, finite and above 0. With
+  // KvScales::sequence: [batch, heads_kv]; the first stride may be larger than heads_kv.
+  DeviceTensor k_head_scales = {};
+  DeviceTensor v_head_scales = {};
+  DeviceTensor scratch = {};   // WorkspaceSizes::scratch_bytes
+  DeviceTensor counters = {};  // WorkspaceSizes::counter_bytes
   // The new rows that AttentionProblem::append writes to `q`, `k` and `v`: [batch, q_len, heads,
   // head dim] of Append::data_type, laid out like `q`. `new_k` and `new_v` are required with an
   // append. `new_q` is required if appends_q() is true, and may be `q` itself if type and strides

@@ -29,6 +29,14 @@ enum class AttentionNumerics : std::uint8_t {
 };
 std::string_view to_string(AttentionNumerics value);  // "fast"
 
+// The scales that a cache of e4m3 has beside those of the whole problem.
+enum class KvScales : std::uint8_t {
+  none = 0,
+  head = 1,      // one of K and one of V for each KV head
+  sequence = 2,  // the same for each sequence
+};
+std::string_view to_string(KvScales value);  // "head"
+
 // The absence of a window or chunk.
 inline constexpr std::uint32_t kUnlimited = 0x7fffffff;
 
@@ -76,6 +84,9 @@ struct AttentionProblem {
   std::optional<double> soft_cap = std::nullopt;
   double output_scale = 1;        // the factor of the output
   bool scales_on_device = false;  // if true, every run reads both scales from the device
+  // K and V of e4m3 may have scales of KV heads, which every run reads from the device
+  // (AttentionTensors::k_head_scales). They multiply the logits and the output of a KV head.
+  KvScales kv_scales = KvScales::none;
   // With invariant numerics a row has the same bits in every batch, chunk and page, and whether
   // prefill, append or generation computes it. K and V must have 16 bits.
   AttentionNumerics numerics = AttentionNumerics::fast;
@@ -105,6 +116,7 @@ struct AttentionProblem {
     bool attends = true;
     // Tensors stored as e4m3 are divided by these scales. The softmax scale and the output scale
     // must compensate for it. With scales_on_device, the three scales are read from the device.
+    // K and V are also divided by the scales of KV heads.
     double q_scale = 1;
     double k_scale = 1;
     double v_scale = 1;

@@ -37,8 +37,9 @@ struct SharedPrefixProblem {
 
 // Returns invalid_argument with the field, its value and the allowed values. Returns unsupported
 // for features that have no meaning or no kernels over a shared prefix: KV that is not paged,
-// windows and chunks that hide a part of a prefix, sparse attention, invariant numerics, and RoPE
-// without positions. Does not make the checks of check_problem(problem.own).
+// windows and chunks that hide a part of a prefix, sparse attention, invariant numerics, scales of
+// KV heads of each sequence, and RoPE without positions. Does not make the checks of
+// check_problem(problem.own).
 Result<void> check_shared_prefix(const SharedPrefixProblem& problem);
 
 // The plans of a problem's two attentions, and the problem of their merge. A plain value.

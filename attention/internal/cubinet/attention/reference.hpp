@@ -45,7 +45,10 @@ struct AttentionInputs {
   std::vector<std::int32_t> kv_lengths;  // [batch]
   // [batch], with ragged_q; otherwise all sequences have q_len query tokens
   std::vector<std::int32_t> q_lengths;
-  std::vector<float> sinks;         // [heads_q], with sinks
+  std::vector<float> sinks;  // [heads_q], with sinks
+  // [heads_kv], or [batch, heads_kv] with KvScales::sequence
+  std::vector<float> k_head_scales;
+  std::vector<float> v_head_scales;
   std::vector<std::uint32_t> mask;  // [tokens, mask_words()], with a custom mask
   std::int64_t pages = 0;
   // The new rows, with append: of its data type, [tokens, heads, head dim]. `new_q` is filled if
@@ -58,7 +61,8 @@ struct AttentionInputs {
 };
 
 // Returns random inputs that a wrong kernel cannot pass by luck. Logits have standard deviation 4,
-// sinks are among the largest of them, V is normal, and pages are in shuffled order. Everything
+// sinks are among the largest of them, V is normal, and pages are in shuffled order. Scales of KV
+// heads are from 1/4 to 4, and Q is divided by those of K. Everything
 // that no query may read is NaN: unused pages (spare page table entries name one), the rest of last
 // pages, and tokens older than every window. `q_lengths` are the query tokens of each sequence with
 // ragged_q. If it is empty, the first sequence has q_len query tokens and the others at least 1; in
@@ -160,6 +164,8 @@ class TensorBuffers {
     kv_offsets,
     softmax_scale,
     output_scale,
+    k_head_scales,
+    v_head_scales,
     scratch,
     counters,
     new_q,
@@ -177,6 +183,7 @@ class TensorBuffers {
   std::vector<DeviceBuffer> buffers_;  // indexed by Tensor
   std::size_t rows_ = 0;               // rows of the outputs: tokens times heads
   std::uint32_t copies_ = 1;
+  std::int64_t scales_stride_ = 0;      // of the scales of KV heads; 0: they are those of all sequences
   std::vector<std::int32_t> excluded_;  // tokens of each sequence that the lengths do not include; or empty
 };
 

@@ -55,11 +55,13 @@ struct RowEpilogue {
   float factor;
   float sink;  // base-2 logit
 
+  // `v_scale` is that of the row's KV head.
   template <class Parameters>
-  __device__ RowEpilogue(const Parameters& p, int head)
-      : factor(p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale),
+  __device__ RowEpilogue(const Parameters& p, int head, float v_scale)
+      : factor(output_scale(p)),
         sink(p.sinks != 0 ? load_global_float(p.sinks + 4 * head) * kLog2E : negative_infinity()) {
     if constexpr (kConvertsKv) factor *= kE4m3Scale;
+    factor *= v_scale;
   }
 
   // Adds the sink to the base-2 LSE of the row's tokens and to `factor`. Returns the base-2 LSE of
@@ -93,10 +95,8 @@ struct FinishedRow {
   float factor;  // the factor that normalises
   float lse;     // natural logarithm
 
-  // `fold` has all segments of the row of query head `head`.
-  template <class Parameters>
-  __device__ FinishedRow(const Parameters& p, int head, RowFold fold) {
-    const RowEpilogue<false> epilogue(p, head);
+  // `fold` has all segments of the row.
+  __device__ FinishedRow(const RowEpilogue<false>& epilogue, RowFold fold) {
     kept = fold.add_sink(epilogue.sink);
     factor = fold.normaliser(epilogue.factor);
     lse = __fmul_rn(fold.lse(), kLn2);

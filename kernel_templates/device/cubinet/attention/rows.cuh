@@ -4,6 +4,7 @@
 //
 // Shape: kTileQ, kCausal, kCustomMask, kSlidingWindow
 // Parameters: AttentionDecodeParameters or AttentionPrefillParameters
+#include <cubinet/attention/head_scales.cuh>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -48,11 +49,25 @@ struct Sequence {
   }
 };
 
-// Returns the factor that converts logits to base 2, without the scales of converted Q and K.
+// Returns the factor that converts logits to base 2, without the scales of KV heads and of
+// converted Q and K.
 template <class Parameters>
 __device__ inline float softmax_scale_log2(const Parameters& p) {
   return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
                                       : p.softmax_scale_log2;
+}
+
+// Returns the factor that converts the logits of one KV head of one sequence to base 2, without the
+// scales of converted Q and K.
+template <bool kHasHeadScales, class Parameters>
+__device__ inline float softmax_scale_log2(const Parameters& p, int sequence, int head_kv) {
+  return softmax_scale_log2(p) * k_scale<kHasHeadScales>(p, sequence, head_kv);
+}
+
+// Returns the factor of the output, without the scale of V.
+template <class Parameters>
+__device__ inline float output_scale(const Parameters& p) {
+  return p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale;
 }
 
 // The rows of one tile of the packed Q of one KV head. Packed row r is head r % group of the group

@@ -103,7 +103,8 @@ class ItemSegmentsOf {
     for (int half = 0; half < 2; ++half) {
       if (!rows_.holds(row(half))) continue;
       const OutputRow target = output_row(rows_, item_.sequence, head_kv_, row(half));
-      const FinishedRow finished(p_, target.head, folded_.rows[half]);
+      const float scale = v_scale<Shape::kHasHeadScales>(p_, item_.sequence.index, head_kv_);
+      const FinishedRow finished(RowEpilogue<false>(p_, target.head, scale), folded_.rows[half]);
 #pragma unroll
       for (int tile = 0; tile < Shape::kTilesV; ++tile) {
         const float* const values = folded_.output[tile].r + 2 * half;

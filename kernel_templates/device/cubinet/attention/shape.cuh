@@ -19,6 +19,8 @@ template <class Declared>
 struct BasicShape : Declared {
   using Product = typename ProductOf<typename Declared::Kv>::Type;  // type that tensor cores multiply
   static constexpr bool kConvertsKv = !is_same<Product, typename Declared::Kv>;
+  // If true, K and V may have scales of KV heads.
+  static constexpr bool kHasHeadScales = is_same<typename Declared::Kv, e4m3>;
 
   static constexpr int kElementBytes = sizeof(typename Declared::Kv);
   static constexpr int kRowBytesQ = Declared::kHeadDimQk * int{sizeof(Product)};

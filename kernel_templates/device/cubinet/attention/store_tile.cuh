@@ -4,7 +4,7 @@
 // its work items. The last CTA to finish the tile combines them, unless the template
 // attention_combine follows.
 //
-// Shape: Output, kConvertsKv, kHeadDimV, kTileQ, kClusterSize
+// Shape: Output, kConvertsKv, kHasHeadScales, kHeadDimV, kTileQ, kClusterSize
 //        kThreads   threads of a CTA
 #include <cubinet/attention/partials.cuh>
 
@@ -78,8 +78,9 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Pack
       if (!part.is_there) break;
       if (slot < 0) {
         const OutputRow target = output_row(rows, sequence, head_kv, part.row);
+        const float scale = v_scale<Shape::kHasHeadScales>(p, sequence.index, head_kv);
         store_output<Output>(p, target, part.first, results.sums[k].values,
-                             RowEpilogue<Shape::kConvertsKv>(p, target.head), results.lse[k]);
+                             RowEpilogue<Shape::kConvertsKv>(p, target.head, scale), results.lse[k]);
       } else {
         store_elements<fp32>(partial.output(slot, part), results.sums[k].values);
         if (part.first == 0) store_global_float(partial.lse(slot, part.row), results.lse[k]);

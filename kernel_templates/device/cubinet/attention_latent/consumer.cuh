@@ -23,7 +23,8 @@ class Consumer {
                           const ItemTokens& tokens) {
     const int slices = tokens.steps();
     wait_for_q(item, rows);
-    RowSoftmax softmax(p_, layout_, item, rows, row(), softmax_scale_log2_);
+    const float scale_log2 = softmax_scale_log2_ * k_scale<Shape::kHasHeadScales>(p_, item.sequence.index, 0);
+    RowSoftmax softmax(p_, layout_, item, rows, row(), scale_log2);
     Output output = {};
 #pragma unroll 1
     for (int i = 0; i < slices; i += 2)

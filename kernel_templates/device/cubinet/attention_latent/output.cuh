@@ -59,7 +59,7 @@ __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivis
     GlobalAddress target_lse;
     if (item.is_whole_tile()) {
       const OutputRow of_row = output_row(rows, item.sequence, 0, row);
-      Epilogue epilogue(p, of_row.head);
+      Epilogue epilogue(p, of_row.head, v_scale<Shape::kHasHeadScales>(p, item.sequence.index, 0));
       lse = epilogue.add_sink(lse) * kLn2;
       factor *= epilogue.factor;
       target = of_row.address<dtype_o>(p) + column * sizeof(dtype_o);
@@ -100,7 +100,7 @@ __device__ inline void combine_two(const AttentionDecodeParameters& p, const Par
     const float other_weight = exp2_approx(other_lse - offset);
     const float total = own_weight + other_weight;
     const OutputRow target = output_row(rows, item.sequence, 0, row);
-    Epilogue epilogue(p, target.head);
+    Epilogue epilogue(p, target.head, v_scale<Shape::kHasHeadScales>(p, item.sequence.index, 0));
     const float lse = epilogue.add_sink(total != 0.0f ? highest + log2_approx(total) : negative_infinity());
     const float factor = (total != 0.0f ? reciprocal_approx(total) : 0.0f) * epilogue.factor;
     const float own_factor = half == 0 ? ends.factor[0] : ends.factor[1];

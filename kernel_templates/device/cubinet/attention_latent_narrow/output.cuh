@@ -178,7 +178,7 @@ class OutputWarpgroups {
       const float lse = load_shared_float(layout_.lse(buffer_.index, row));
       if (item.is_whole_tile()) {
         const OutputRow target = output_row(rows, item.sequence, 0, row);
-        Epilogue epilogue(p_, target.head);
+        Epilogue epilogue(p_, target.head, v_scale<Shape::kHasHeadScales>(p_, item.sequence.index, 0));
         const float lse_of_row = epilogue.add_sink(lse);
         store_columns<dtype_o>(values, target.address<dtype_o>(p_) + column * sizeof(dtype_o),
                                factor * epilogue.factor);
@@ -283,7 +283,7 @@ class OutputWarpgroups {
       const int row = first_row + r * kOutputWarps;
       if (!rows.holds(row)) break;
       const OutputRow target = output_row(rows, sent.item.sequence, 0, row);
-      Epilogue epilogue(p_, target.head);
+      Epilogue epilogue(p_, target.head, v_scale<Shape::kHasHeadScales>(p_, sent.item.sequence.index, 0));
       const float lse = epilogue.add_sink(sums[r].normalise());
       if (lane_ == 0 && p_.lse != 0) store_global_float(p_.lse + 4 * target.index(p_), lse * kLn2);
 #pragma unroll

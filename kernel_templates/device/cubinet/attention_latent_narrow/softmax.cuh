@@ -12,7 +12,7 @@ class SoftmaxWarpgroup {
  public:
   __device__ SoftmaxWarpgroup(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : p_(p), layout_(layout), row_(threadIdx.x % kWarpgroup / kLanes), lane_(threadIdx.x % kLanes) {
-    scale_log2_ = softmax_scale_log2(p);
+    softmax_scale_log2_ = softmax_scale_log2(p);
   }
 
   __device__ void process(const SentItem& sent) {
@@ -20,6 +20,7 @@ class SoftmaxWarpgroup {
     const ItemTokens tokens(p_, sent.item, rows);
     const int steps = tokens.steps();
     const int visible = VisibleOf<Shape>::to_token(p_, sent.item.sequence, rows.token(row_)).end;
+    scale_log2_ = softmax_scale_log2_ * k_scale<Shape::kHasHeadScales>(p_, sent.item.sequence.index, 0);
     maximum_ = negative_infinity();
     sum_ = 0.0f;
 #pragma unroll 1
@@ -106,7 +107,8 @@ class SoftmaxWarpgroup {
   const SharedLayout& layout_;
   int row_;
   int lane_;
-  float scale_log2_;
+  float softmax_scale_log2_;
+  float scale_log2_;  // of the work item
   float maximum_ = 0.0f;
   float sum_ = 0.0f;  // this lane's part
   PipelineState<kBuffers> scores_;

@@ -22,10 +22,11 @@ struct NormalisedRow {
   float factor;
   float lse;  // natural logarithm
 
-  __device__ NormalisedRow(const AttentionPrefillParameters& p, int head, const RowStateOf<Shape>& state,
-                           int half) {
+  __device__ NormalisedRow(const AttentionPrefillParameters& p, const TileOf<Shape>& tile, int head,
+                           const RowStateOf<Shape>& state, int half) {
     const float sum = lanes_sum<4>(state.sum[half]);
-    RowEpilogue<false> epilogue(p, head);
+    RowEpilogue<false> epilogue(p, head,
+                                v_scale<Shape::kHasHeadScales>(p, tile.sequence.index, tile.head_kv));
     // A row that sees no token has the sum 0 and the maximum -infinity. A NaN sum stays NaN.
     lse =
         kLn2 * epilogue.add_sink(sum != 0.0f ? state.maximum[half] + log2_approx(sum) : negative_infinity());
@@ -35,13 +36,14 @@ struct NormalisedRow {
   __device__ float normalised(float value) const { return value * factor; }
 };
 
-__device__ inline NormalisedRow finished_row(const AttentionPrefillParameters& p, int head,
-                                             const RowStateOf<Shape>& state, int half) {
-  return {p, head, state, half};
+__device__ inline NormalisedRow finished_row(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
+                                             int head, const RowStateOf<Shape>& state, int half) {
+  return {p, tile, head, state, half};
 }
-__device__ inline FinishedRow finished_row(const AttentionPrefillParameters& p, int head,
-                                           const FoldedRowsOf<Shape>& folded, int half) {
-  return {p, head, folded.rows[half]};
+__device__ inline FinishedRow finished_row(const AttentionPrefillParameters& p, const TileOf<Shape>& tile,
+                                           int head, const FoldedRowsOf<Shape>& folded, int half) {
+  const float scale = v_scale<Shape::kHasHeadScales>(p, tile.sequence.index, tile.head_kv);
+  return {RowEpilogue<false>(p, head, scale), folded.rows[half]};
 }
 
 // Writes the 16 rows of a warp, from its RowState or FoldedRows. `staging` is the shared memory of
@@ -60,7 +62,7 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
     const bool is_there = rows.holds(first_row + of_warp);
     const OutputRow row =
         output_row(rows, tile.sequence, tile.head_kv, is_there ? first_row + of_warp : first_row);
-    const auto finished = finished_row(p, row.head, state, half);
+    const auto finished = finished_row(p, tile, row.head, state, half);
     if (is_there && tile.column_part == 0) store_lse(p, row, finished.lse);
     if constexpr (Shape::kConvertsKv) {
       // Even columns of 16 are in one tile and odd columns in the next: a lane has 4 adjacent ones.

@@ -15,8 +15,8 @@ class Epilogue {
 
   // Stores the normalised output and the LSEs, of complete rows or of a split.
   __device__ void store(const RowSoftmax& softmax, Output& output) const {
-    const float scale =
-        p_.output_scale_address != 0 ? load_global_float(p_.output_scale_address) : p_.output_scale;
+    const float scale = attention::output_scale(p_);
+    const float scale_of_v = v_scale();
     const float sums[2] = {softmax.sum(0), softmax.sum(1)};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -24,6 +24,7 @@ class Epilogue {
       const float sum = sums[half];
       const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
       float factor = any ? reciprocal_approx(sum) : 0.0f;
+      factor *= scale_of_v;  // partial results include it
       float lse = any ? softmax.maxima[half] + log2_approx(sum) - kWeightBits : negative_infinity();
       bool is_complete = row.exists;
       if (p_.split_tokens != 0) {
@@ -46,7 +47,8 @@ class Epilogue {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Row row = row_of(half);
-      const attention::FinishedRow finished(p_, row.head, folded.rows[half]);
+      const attention::RowEpilogue<false> epilogue(p_, row.head, v_scale());
+      const attention::FinishedRow finished(epilogue, folded.rows[half]);
       store_lse(row, finished.lse, row.exists);
       store_row<dtype_o>(folded.output, half, finished, address_of(row), row.exists);
     }
@@ -54,6 +56,11 @@ class Epilogue {
 
  private:
   using RowSplits = attention::RowSplits;
+
+  // All rows of a tile have one KV head.
+  __device__ float v_scale() const {
+    return attention::v_scale<kHasHeadScales>(p_, tile_.sequence, p_.group.quotient(tile_.head));
+  }
 
   // A row of the tile.
   struct Row {
@@ -142,9 +149,10 @@ class Epilogue {
                                   __float_as_uint(finished.normalised(output[tile].r[2 * half + 1]))));
     } else {
       const bool odd = lane % 2 != 0;
+      const GlobalAddress row = target;
       target += lane % 2 * 16 + lane / 2 * 8;
 #pragma unroll
-      for (int tile = 0; tile < kOutputTiles; tile += 2) {
+      for (int tile = 0; tile + 1 < kOutputTiles; tile += 2) {
         unsigned words[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i)
@@ -153,6 +161,12 @@ class Epilogue {
         const unsigned other = __shfl_xor_sync(kAllLanes, odd ? words[0] : words[1], 1);
         const uint2 pair = odd ? make_uint2(other, words[1]) : make_uint2(words[0], other);
         if (exists) store_global_8(target + tile * 16, pair);
+      }
+      if constexpr (kOutputTiles % 2 != 0) {  // the last tile has no partner
+        const float* const last = output[kOutputTiles - 1].r + 2 * half;
+        if (exists)
+          store_global_4(row + (kOutputTiles - 1) * 16 + lane * 4,
+                         pack2<Element>(finished.normalised(last[0]), finished.normalised(last[1])));
       }
     }
   }

@@ -84,9 +84,8 @@ class Visibility {
 // The running softmax of a thread's two rows.
 class RowSoftmax {
  public:
-  __device__ explicit RowSoftmax(const AttentionPrefillParameters& p)
-      : scale_log2_{attention::softmax_scale_log2(p), attention::softmax_scale_log2(p)},
-        cap_(p, scale_log2_) {}
+  __device__ RowSoftmax(const AttentionPrefillParameters& p, const Tile& tile)
+      : scale_log2_{scale_log2_of(p, tile), scale_log2_of(p, tile)}, cap_(p, scale_log2_) {}
 
   // Updates the maxima with the scores of a slice.
   __device__ void update_maxima(const Scores& scores) {
@@ -132,14 +131,12 @@ class RowSoftmax {
   // Corrects the output of the slices before the newest, and its folded part. After a few slices,
   // most maxima are stable and no correction is needed. A correction by 1 changes no bit.
   __device__ void correct(Output& output, FoldedOutput& folded) const {
+    folded.multiply(corrections_);
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
 #pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        output[tile].r[i] *= corrections_[i / 2];
+    for (int half = 0; half < 2; ++half) {
+      if (__any_sync(kAllLanes, corrections_[half] != 1.0f)) multiply_row(output, half, corrections_[half]);
     }
-    folded.multiply(corrections_);
   }
 
   // Adds the maxima and sums of a segment of invariant numerics to `folded`, and begins the next
@@ -157,6 +154,10 @@ class RowSoftmax {
   float maxima[2] = {negative_infinity(), negative_infinity()};
 
  private:
+  __device__ static float scale_log2_of(const AttentionPrefillParameters& p, const Tile& tile) {
+    return attention::softmax_scale_log2<kHasHeadScales>(p, tile.sequence, p.group.quotient(tile.head));
+  }
+
   __device__ void update_fast_maxima(const Scores& scores) {
     float newest[2];
 #pragma unroll

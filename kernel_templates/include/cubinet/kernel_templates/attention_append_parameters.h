@@ -62,9 +62,15 @@ struct AttentionAppendParameters {
   int reserved;             // 0
 
   FastDivisor row_threads;  // max(k_columns, v_columns) / 16
+
+  // [batch, heads_kv] fp32, contiguous: e4m3 rows of a KV head are also divided by these. 0: none.
+  unsigned long long k_head_scales;
+  unsigned long long v_head_scales;
+  long long k_scales_stride;  // from a sequence to the next; 0: all sequences have the same scales
+  long long v_scales_stride;
 };
 
-static_assert(sizeof(AttentionAppendParameters) == 344 && alignof(AttentionAppendParameters) == 8,
+static_assert(sizeof(AttentionAppendParameters) == 376 && alignof(AttentionAppendParameters) == 8,
               "AttentionAppendParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_q, 0);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_k, 8);
@@ -115,5 +121,9 @@ CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_scale, 316);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, lengths_exclude_new, 320);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, reserved, 324);
 CUBINET_ASSERT_OFFSET(AttentionAppendParameters, row_threads, 328);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_head_scales, 344);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_head_scales, 352);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_scales_stride, 360);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_scales_stride, 368);
 
 }  // namespace cubinet::kernel_templates

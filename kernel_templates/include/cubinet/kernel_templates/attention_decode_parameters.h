@@ -69,9 +69,16 @@ struct AttentionDecodeParameters {
   FastDivisor group;   // query heads of one KV head
   FastDivisor unit;    // KV tokens of one work unit; a multiple of tile_size_kv
   FastDivisor blocks;  // blocks that share the units of one KV head; main grid: blocks * heads_kv
+
+  // [batch, heads_kv] fp32, contiguous: factors of the logits and of the output of each KV head; 0:
+  // none. Read if KV is e4m3.
+  unsigned long long k_head_scales;
+  unsigned long long v_head_scales;
+  long long k_scales_stride;  // from a sequence to the next; 0: all sequences have the same scales
+  long long v_scales_stride;
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 352 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 384 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -121,5 +128,9 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 288);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 304);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 320);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 336);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_scales, 352);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_scales, 360);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_scales_stride, 368);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_scales_stride, 376);
 
 }  // namespace cubinet::kernel_templates

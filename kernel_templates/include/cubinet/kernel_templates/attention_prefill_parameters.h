@@ -69,9 +69,16 @@ struct AttentionPrefillParameters {
   FastDivisor page_size;  // tokens of a page, a multiple of 8; paged KV
   // Query heads of one KV head that share a Q tile: 1, or as many as a group has.
   FastDivisor tile_heads;
+
+  // [batch, heads_kv] fp32, contiguous: factors of the logits and of the output of each KV head; 0:
+  // none. Read if KV is e4m3.
+  unsigned long long k_head_scales;
+  unsigned long long v_head_scales;
+  long long k_scales_stride;  // from a sequence to the next; 0: all sequences have the same scales
+  long long v_scales_stride;
 };
 
-static_assert(sizeof(AttentionPrefillParameters) == 352 && alignof(AttentionPrefillParameters) == 8,
+static_assert(sizeof(AttentionPrefillParameters) == 384 && alignof(AttentionPrefillParameters) == 8,
               "AttentionPrefillParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, k, 8);
@@ -118,6 +125,10 @@ CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, heads_kv, 288);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, group, 304);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, page_size, 320);
 CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, tile_heads, 336);
+CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, k_head_scales, 352);
+CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, v_head_scales, 360);
+CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, k_scales_stride, 368);
+CUBINET_ASSERT_OFFSET(AttentionPrefillParameters, v_scales_stride, 376);
 
 // A tensor map as the driver encodes it (CUtensorMap).
 struct alignas(64) PrefillTensorMap {

@@ -8,7 +8,8 @@
 namespace cubinet::kernel_templates {
 
 // The tensors are those of prefill attention, except for O and LSE: [tokens, heads_q, head_dim_v]
-// and [tokens, heads_q], fp64, contiguous. Scales, window and soft cap of `tensors` are not read.
+// and [tokens, heads_q], fp64, contiguous. Of the scales, window and
+// soft cap of `tensors`, only the scales of KV heads are read.
 struct AttentionReferenceParameters {
   AttentionPrefillParameters tensors;
   double softmax_scale;
@@ -18,12 +19,12 @@ struct AttentionReferenceParameters {
   int causal;       // 0 or 1
 };
 
-static_assert(sizeof(AttentionReferenceParameters) == 384 && alignof(AttentionReferenceParameters) == 8,
+static_assert(sizeof(AttentionReferenceParameters) == 416 && alignof(AttentionReferenceParameters) == 8,
               "AttentionReferenceParameters changed its size");
-CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, softmax_scale, 352);
-CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, output_scale, 360);
-CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, soft_cap, 368);
-CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, window, 376);
-CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, causal, 380);
+CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, softmax_scale, 384);
+CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, output_scale, 392);
+CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, soft_cap, 400);
+CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, window, 408);
+CUBINET_ASSERT_OFFSET(AttentionReferenceParameters, causal, 412);
 
 }  // namespace cubinet::kernel_templates
