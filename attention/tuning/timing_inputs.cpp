@@ -42,6 +42,8 @@ AttentionInputs timing_inputs(const AttentionProblem& problem) {
   if (problem.ragged_q) inputs.q_lengths.assign(problem.batch, static_cast<std::int32_t>(problem.q_len));
   const std::size_t tokens = std::size_t{problem.batch} * problem.q_len;
   if (problem.sinks) inputs.sinks.assign(problem.heads_q, 0);
+  inputs.k_head_scales.assign(head_scale_count(problem), 1);
+  inputs.v_head_scales = inputs.k_head_scales;
   if (problem.mask == AttentionMask::custom) inputs.mask.assign(tokens * problem.mask_words(), ~0U);
   inputs.q = pattern(tokens * problem.heads_q * problem.head_dim_qk, problem.data_type_q, generator);
   std::size_t kv_tokens = std::size_t{problem.batch} * problem.kv_len;

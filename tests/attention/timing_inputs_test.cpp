@@ -38,6 +38,15 @@ TEST_CASE("what is timed has the caches of its problem, of a few elements over a
     CHECK(std::memcmp(bytes + from, first, 1000) == 0);
 }
 
+TEST_CASE("scales of KV heads are 1, so that sums of V of ones are compared as they are") {
+  AttentionProblem problem = generation(4, 1, 100, 4, 2, 64, 64);
+  CHECK(timing_inputs(problem).k_head_scales.empty());
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.kv_scales = KvScales::sequence;
+  CHECK(timing_inputs(problem).k_head_scales == std::vector<float>(8, 1.0F));
+  CHECK(timing_inputs(problem).v_head_scales == std::vector<float>(8, 1.0F));
+}
+
 TEST_CASE("V is one everywhere to compare sums, and all else is as it is timed") {
   AttentionProblem problem = generation(2, 1, 100, 4, 2, 64, 64);
   problem.prefill = true;
