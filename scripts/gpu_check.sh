@@ -214,6 +214,7 @@ Long sequences*
 A window hides older tokens*
 Keys that are no numbers*
 Small prompts of every kind*
+Columns behind the head dim*
 The portable kernel and warpgroups*
 Both families agree with each other*
 Prompts have the same bits whole*
