@@ -19,8 +19,8 @@ namespace {
 // The same limit as kLargestError, for e4m3. The softmax weights are also rounded to e4m3, by up to
 // 1/16.
 constexpr double kLargestErrorOfE4m3 = 7e-2;
-// Tensor cores cut sums of e4m3 products to 14 bits after each product of 32 elements: of sums below
-// 512, which are then scaled by 1 / sqrt(128), each of four products cuts up to 2^-4 * 0.09.
+// Tensor cores cut sums of e4m3 products to 14 bits after each product of 32 elements: of sums
+// below 512, which are then scaled by 1 / sqrt(128), each of four products cuts up to 2^-4 * 0.09.
 constexpr double kLargestLseErrorOfE4m3 = 2.3e-2;
 // The operations that a CPU's cores compute in double precision within a few seconds.
 constexpr double kMostCpuOperations = 4e10;

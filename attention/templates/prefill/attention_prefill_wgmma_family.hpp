@@ -67,8 +67,9 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
 }
 
 // Returns the tiles of e4m3. The tensor cores keep 14 bits of a sum of its products, so the output
-// is folded every four steps. A thread of two consumers has registers for both copies of it, but not
-// for soft caps and steps of 128 tokens besides. With three consumers one copy is in shared memory.
+// is folded every four steps. A thread of two consumers has registers for both copies of it, but
+// not for soft caps and steps of 128 tokens besides. With three consumers one copy is in shared
+// memory.
 inline std::vector<PrefillTile> narrow_tiles(const AttentionProblem& problem) {
   constexpr std::uint32_t kFoldSteps = 4;
   if (problem.head_dim_qk == 128) return {{128, problem.soft_cap ? 96U : 128U, 2, kFoldSteps}};

@@ -228,8 +228,8 @@ class VLoader {
   int stage_ = 0;
 };
 
-// Copies Q and K of all tiles of the CTA, and V if it is transposed. All lanes of one warp must call
-// it.
+// Copies Q and K of all tiles of the CTA, and V if it is transposed. All lanes of one warp must
+// call it.
 __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
   const AttentionPrefillParameters& p = maps.p;
   const BoxCopier<kBlocksQk> copier(p, &maps.k, p.k_head_stride, 0);
