@@ -36,6 +36,7 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   DecodeBlock block;
   block.slice = problem.is_invariant() ? kInvariantSegment : tile.kv;
   block.threads = 128;
+  block.reader = KvReader::warpgroups;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge);
   block.registers = widest_head(problem) > 64 ? 255 : 168;
   return block;

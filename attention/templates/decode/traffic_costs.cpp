@@ -39,6 +39,7 @@ const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelW
                                                                   : rows <= 64 ? 2
                                                                                : 3];
   }
+  if (work.reader == KvReader::warpgroups) return costs.warpgroups[length];
   return (work.element_bits > 8 ? costs.wide : costs.narrow)[length][tile];
 }
 

@@ -25,6 +25,8 @@ struct TrafficCosts {
   // 16-bit and 8-bit elements. Rows of up to 128 elements, of up to 256 and of more.
   std::array<OfTiles, 3> wide;
   std::array<OfTiles, 3> narrow;
+  // 16-bit elements that attention_decode_wgmma multiplies.
+  std::array<Readers, 3> warpgroups;
   // 8-bit elements that warpgroups multiply from registers. Rows of up to 128 elements and of more.
   std::array<OfRows, 2> from_registers;
   // attention_latent and attention_latent_narrow, with 16-bit and 8-bit elements. The second has
