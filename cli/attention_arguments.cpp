@@ -4,6 +4,7 @@
 #include "arguments.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/checked_shared_prefix.hpp>
 
 #include <fmt/format.h>
 
@@ -125,6 +126,8 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
                   "fast (default), or invariant: a row has the same bits in every batch, chunk and stage")
       ->check(CLI::IsMember({"fast", "invariant"}))
       ->type_name("NUMERICS");
+  add_integer(verb, "--shared-prefix", arguments.shared_prefix, 1, kMost,
+              "Tokens that all sequences begin with, read once for all; part of --kv-len (default: none)");
   add_append_arguments(verb, arguments);
 }
 
@@ -208,7 +211,15 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   if (arguments.numerics == "invariant") problem.numerics = AttentionNumerics::invariant;
   if (arguments.append) problem.append = append_of(arguments, problem);
   CUBINET_TRY(check_problem(problem));
+  CUBINET_TRY(shared_prefix_of(arguments, problem));
   return problem;
+}
+
+Result<std::optional<SharedPrefixProblem>> shared_prefix_of(const AttentionArguments& arguments,
+                                                            const AttentionProblem& problem) {
+  if (arguments.shared_prefix == 0) return std::optional<SharedPrefixProblem>();
+  CUBINET_TRY_ASSIGN(SharedPrefixProblem shared, one_prefix_problem(problem, arguments.shared_prefix));
+  return std::optional(std::move(shared));
 }
 
 Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments) {

@@ -4,6 +4,7 @@
 #include "target_options.hpp"
 
 #include <cubinet/attention/problem.hpp>
+#include <cubinet/attention/shared_prefix.hpp>
 #include <cubinet/base/result.hpp>
 
 #include <CLI/App.hpp>
@@ -47,6 +48,7 @@ struct AttentionArguments {
   std::string rope = "halves";
   std::uint32_t rope_dim = 0;
   bool lengths_exclude_new = false;
+  std::uint32_t shared_prefix = 0;  // tokens of kv_len; 0: none
 };
 
 // The options that describe a device, which need not be present.
@@ -68,7 +70,11 @@ inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla
 // Returns the data type. The message of invalid_argument names the option and the possible values.
 Result<DataType> parse_data_type_option(const std::string& name, const char* option);
 // Returns the checked problem. The message of invalid_argument names the wrong option.
+// With a shared prefix, this is the problem of which it is a part.
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments);
+// Returns the same problem with its shared prefix, or nullopt if it has none.
+Result<std::optional<SharedPrefixProblem>> shared_prefix_of(const AttentionArguments& arguments,
+                                                            const AttentionProblem& problem);
 // Returns invalid_argument if the number of SMs was not given and is not known.
 Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments);
 

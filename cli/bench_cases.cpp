@@ -39,7 +39,6 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
   add_text(verb, "--kv-lengths", arguments.kv_lengths, "LIST",
            "Tokens of each sequence, 131072:1024; the last one for the rest (default: --kv-len)");
   add_q_lengths(verb, arguments.q_lengths);
-  add_shared_prefix(verb, arguments.shared_prefix);
   verb.add_flag("--lengths-unknown", arguments.lengths_unknown,
                 "The plan is made without the lengths, as for a CUDA graph");
   verb.add_option("--backend", arguments.backends, "auto (default), templates, published; may be repeated")
@@ -60,11 +59,6 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
 void add_q_lengths(CLI::App& verb, std::string& lengths) {
   add_text(verb, "--q-lengths", lengths, "LIST",
            "Query tokens of each sequence, with --ragged-q; the last one for the rest (default: random)");
-}
-
-void add_shared_prefix(CLI::App& verb, std::uint32_t& tokens) {
-  add_integer(verb, "--shared-prefix", tokens, 1, kUnlimited,
-              "Tokens that all sequences begin with, read once for all; part of --kv-len (default: none)");
 }
 
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem) {
@@ -91,7 +85,7 @@ Result<BenchmarkCase> benchmark_case_of(const BenchCase& given) {
   CUBINET_TRY_ASSIGN(made.problem, attention_problem_of(given.problem));
   CUBINET_TRY_ASSIGN(made.kv_lengths, kv_lengths_of(given, made.problem));
   CUBINET_TRY_ASSIGN(made.q_lengths, q_lengths_of(given.q_lengths, made.problem));
-  made.shared_prefix = given.shared_prefix;
+  made.shared_prefix = given.problem.shared_prefix;
   made.lengths_unknown = given.lengths_unknown;
   made.starts_early = given.programmatic_launch;
   made.splits = given.splits;

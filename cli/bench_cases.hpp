@@ -17,10 +17,9 @@ struct BenchCase {
   AttentionArguments problem;
   std::string tag;                    // chosen by the user, for tables
   std::vector<std::string> backends;  // empty: auto
-  std::string kv_lengths;           // "131072:1024": the last is repeated for the batch; empty: all --kv-len
-  std::string q_lengths;            // the same of query tokens; empty: random ones with --ragged-q
-  std::uint32_t shared_prefix = 0;  // BenchmarkCase::shared_prefix
-  bool lengths_unknown = false;     // BenchmarkCase::lengths_unknown
+  std::string kv_lengths;        // "131072:1024": the last is repeated for the batch; empty: all --kv-len
+  std::string q_lengths;         // the same of query tokens; empty: random ones with --ragged-q
+  bool lengths_unknown = false;  // BenchmarkCase::lengths_unknown
   bool programmatic_launch = false;
   std::uint32_t splits = 0;        // 0: as planned
   std::string rules;               // empty: the newest that fit the rows
@@ -36,7 +35,6 @@ Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const At
 // The same of --q-lengths. Returns none if the option is not given.
 void add_q_lengths(CLI::App& verb, std::string& lengths);
 Result<std::vector<std::int32_t>> q_lengths_of(const std::string& given, const AttentionProblem& problem);
-void add_shared_prefix(CLI::App& verb, std::uint32_t& tokens);
 // Returns the case as the library measures it. The message of invalid_argument names the wrong
 // option.
 Result<BenchmarkCase> benchmark_case_of(const BenchCase& given);

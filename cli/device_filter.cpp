@@ -5,23 +5,28 @@
 #include "option_lines.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/checked_shared_prefix.hpp>
+#include <cubinet/session/error_place.hpp>
 
 #include <fmt/format.h>
 
 namespace cubinet::cli {
 namespace {
 
-Result<AttentionProblem> parse_problem(const OptionLine& line) {
+Result<DeviceRequest::Problem> parse_problem(const OptionLine& line) {
   AttentionArguments arguments;
   CLI::App options;
   add_operation_argument(options, arguments);
   add_attention_arguments(options, arguments);
   CUBINET_TRY(parse_options(options, line));
-  auto problem = attention_problem_of(arguments);
-  if (problem) return problem;
-  Error error = std::move(problem).error();
-  error.message = line.where + ": " + error.message;
-  return error;
+  const auto problem = attention_problem_of(arguments);
+  if (!problem) return with_place(problem.error(), line.where);
+  DeviceRequest::Problem made{line.text(), *problem};
+  CUBINET_TRY_ASSIGN(const auto shared, shared_prefix_of(arguments, *problem));
+  if (!shared) return made;
+  made.shared_prefix = without_lengths(*shared);
+  made.problem = shared->own;
+  return made;
 }
 
 }  // namespace
@@ -59,8 +64,7 @@ Result<DeviceRequest> device_request_of(const Context& context, const DeviceFilt
   CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(filter.problems, kMaximumOptionFile));
   CUBINET_TRY_ASSIGN(const std::vector<OptionLine> lines, parse_option_lines(as_text(text), filter.problems));
   for (const OptionLine& line : lines) {
-    CUBINET_TRY_ASSIGN(const AttentionProblem problem, parse_problem(line));
-    request.problems.push_back({line.text(), problem});
+    CUBINET_TRY_ASSIGN(request.problems.emplace_back(), parse_problem(line));
   }
   return request;
 }

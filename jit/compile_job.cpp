@@ -231,15 +231,16 @@ Result<ProgramRun> run_program(const NvrtcApi& api, const KernelTemplate& source
 }
 
 // Compiles the sources of a request, and links them if there are several.
-Result<CompiledSource> compile_all(const NvrtcApi& api, const NvJitLinkApi* linker,
+Result<CompiledSource> compile_all(NvrtcCopies& copies, const NvJitLinkApi* linker,
                                    const CompileRequest& request, const BuildInputs& inputs,
                                    const std::string& parameters_header, std::string& kept_because) {
-  if (needs_link(request.spec.options))
-    return run_link_job(api, *linker, request, inputs, parameters_header, kept_because);
   const IncludeClosure& closure = *inputs.closures.front();
-  if (linker != nullptr)
-    return compile_small(api, *linker, request, closure, parameters_header, kept_because);
-  return compile_source(api, request, *request.kernel_template, closure, parameters_header);
+  const bool links = needs_link(request.spec.options);
+  if (linker != nullptr && !links)
+    return compile_small(copies, *linker, request, closure, parameters_header, kept_because);
+  const NvrtcCopies::Lease nvrtc(copies);
+  if (links) return run_link_job(nvrtc.api(), *linker, request, inputs, parameters_header, kept_because);
+  return compile_source(nvrtc.api(), request, *request.kernel_template, closure, parameters_header);
 }
 
 // Returns the cubin's encoded row in the kernel table; empty if its template declares none.
@@ -300,7 +301,7 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
   return compiled;
 }
 
-Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* linker,
+Result<CompileOutput> run_compile_job(NvrtcCopies& copies, const NvJitLinkApi* linker,
                                       const CompileRequest& request, const BuildInputs& inputs,
                                       const std::string& parameters_header) {
   const KernelTemplate& kernel_template = *request.kernel_template;
@@ -315,7 +316,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* l
   const Stopwatch watch;
   output.variables_kept = inputs.variables_kept;
   CUBINET_TRY_ASSIGN(CompiledSource compiled,
-                     compile_all(api, linker, request, inputs, parameters_header, output.variables_kept));
+                     compile_all(copies, linker, request, inputs, parameters_header, output.variables_kept));
   output.seconds = watch.seconds();
 
   Bytes& image = compiled.code;

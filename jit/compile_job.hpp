@@ -5,6 +5,7 @@
 #include "include_closure.hpp"
 #include "nvjitlink_api.hpp"
 #include "nvrtc_api.hpp"
+#include "nvrtc_copies.hpp"
 
 #include <cubinet/jit/compiler.hpp>
 
@@ -46,7 +47,7 @@ CompilerInput describe_source(NvrtcVersion version, const CompileRequest& reques
 // Compiles one checked request and fills in the record except compiler and fingerprint. REQUIRES:
 // request.spec is resolved, `inputs` belong to its template, and `linker` is given if and only if
 // the request needs one or unused variables are removed.
-Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* linker,
+Result<CompileOutput> run_compile_job(NvrtcCopies& copies, const NvJitLinkApi* linker,
                                       const CompileRequest& request, const BuildInputs& inputs,
                                       const std::string& parameters_header);
 

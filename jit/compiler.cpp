@@ -119,9 +119,8 @@ class NvrtcCompiler final : public Compiler {
     load_small_linker(prepared, request.kind, inputs, linker);
     // Hashing the inputs has made libcrypto register its exit handler.
     std::call_once(hashed_, close_gate_at_exit);
-    const NvrtcCopies::Lease nvrtc(*loaded.copies);
-    auto compiled = run_compile_job(nvrtc.api(), linker.get(), request, inputs, header);
-    CUBINET_TRY_ASSIGN(CompileOutput output, std::move(compiled));
+    CUBINET_TRY_ASSIGN(CompileOutput output,
+                       run_compile_job(*loaded.copies, linker.get(), request, inputs, header));
     output.record.compiler = identity_;
     if (links || output.variables_kept.empty()) {
       CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_.linker());

@@ -22,11 +22,12 @@ NvrtcCopies::NvrtcCopies(std::shared_ptr<const NvrtcApi> original) : original_(s
   copies_.front()->api = loaded.get_future().share();
 }
 
-NvrtcCopies::Copy& NvrtcCopies::choose(std::promise<std::shared_ptr<const NvrtcApi>>& added, bool& adds) {
+NvrtcCopies::Copy& NvrtcCopies::choose(unsigned users, std::promise<std::shared_ptr<const NvrtcApi>>& added,
+                                       bool& adds) {
   const std::lock_guard lock(mutex_);
   const auto fewest = std::min_element(copies_.begin(), copies_.end(),
                                        [](const auto& a, const auto& b) { return a->users < b->users; });
-  adds = (*fewest)->users >= kUsers && copies_.size() < kMaximum;
+  adds = (*fewest)->users >= users && copies_.size() < kMaximum;
   if (adds) {
     copies_.push_back(std::make_unique<Copy>());
     copies_.back()->api = added.get_future().share();
@@ -36,10 +37,10 @@ NvrtcCopies::Copy& NvrtcCopies::choose(std::promise<std::shared_ptr<const NvrtcA
   return chosen;
 }
 
-NvrtcCopies::Copy& NvrtcCopies::acquire() {
+NvrtcCopies::Copy& NvrtcCopies::acquire(unsigned users) {
   std::promise<std::shared_ptr<const NvrtcApi>> added;
   bool adds = false;
-  Copy& copy = choose(added, adds);
+  Copy& copy = choose(users, added, adds);
   if (adds) added.set_value(copy_of(*original_));
   return copy;
 }
@@ -49,7 +50,8 @@ std::size_t NvrtcCopies::count() const {
   return copies_.size();
 }
 
-NvrtcCopies::Lease::Lease(NvrtcCopies& copies) : copies_(copies), copy_(copies.acquire()) {}
+NvrtcCopies::Lease::Lease(NvrtcCopies& copies, unsigned users)
+    : copies_(copies), copy_(copies.acquire(users)) {}
 
 NvrtcCopies::Lease::~Lease() {
   const std::lock_guard lock(copies_.mutex_);

@@ -22,12 +22,17 @@ class NvrtcCopies {
   };
 
  public:
+  // Copies are made on demand, and at most kMaximum.
+  static constexpr unsigned kUsers = 4;  // of a copy, before another one is made
+  static constexpr unsigned kAlone = 1;
+  static constexpr std::size_t kMaximum = 8;
+
   // The use of a copy by one compilation: of the copy with the fewest users, of a new one, which
   // takes about 0.1 s to load, or of the original if the library cannot be copied.
   class Lease {
    public:
-    // `copies` must outlive it.
-    explicit Lease(NvrtcCopies& copies);
+    // Makes a new copy if all have `users` or more. `copies` must outlive it.
+    explicit Lease(NvrtcCopies& copies, unsigned users = kUsers);
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     ~Lease();
@@ -38,18 +43,14 @@ class NvrtcCopies {
     Copy& copy_;
   };
 
-  // Copies are made on demand: one for every kUsers simultaneous leases, and at most kMaximum.
-  static constexpr unsigned kUsers = 4;
-  static constexpr std::size_t kMaximum = 8;
-
   explicit NvrtcCopies(std::shared_ptr<const NvrtcApi> original);
 
   // Returns the number of copies, with the original.
   std::size_t count() const;
 
  private:
-  Copy& acquire();
-  Copy& choose(std::promise<std::shared_ptr<const NvrtcApi>>& added, bool& adds);
+  Copy& acquire(unsigned users);
+  Copy& choose(unsigned users, std::promise<std::shared_ptr<const NvrtcApi>>& added, bool& adds);
 
   const std::shared_ptr<const NvrtcApi> original_;
   mutable std::mutex mutex_;

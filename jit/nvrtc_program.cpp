@@ -23,7 +23,8 @@ const void* library_of(void* address) {
 // overlap, and each may find and restore the handlers of the other. Thread-safe.
 class ProgramSignals {
  public:
-  // Called before a compilation that may change them.
+  // Called before a compilation that may change them. While others run, an action may be the result
+  // of their signal(): its flags are not the program's.
   void note(const NvrtcApi& api) {
     const std::lock_guard lock(mutex_);
     const void* library = library_of(reinterpret_cast<void*>(api.nvrtcCompileProgram));
@@ -32,38 +33,43 @@ class ProgramSignals {
     for (Kept& kept : kept_) {
       struct sigaction now = {};
       if (::sigaction(kept.signal, nullptr, &now) != 0 || is_nvrtcs(now)) continue;
+      if (running_ > 0 && kept.was_put_back(now)) continue;
       kept.valid = true;
       kept.action = now;
     }
+    ++running_;
   }
 
   // Called after it. An action that is neither NVRTC's nor the result of signal() was set by the
   // program meanwhile and stays.
   void restore() {
     const std::lock_guard lock(mutex_);
+    --running_;
     for (const Kept& kept : kept_) {
       struct sigaction now = {};
       if (!kept.valid || ::sigaction(kept.signal, nullptr, &now) != 0) continue;
-      // The kernel's flag SA_RESTORER may be set, too.
-      constexpr int kFlags =
-          SA_RESTART | SA_SIGINFO | SA_NODEFER | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
-      const bool put_back =
-          handler_of(now) == handler_of(kept.action) && (now.sa_flags & kFlags) == SA_RESTART;
-      if (put_back || is_nvrtcs(now)) ::sigaction(kept.signal, &kept.action, nullptr);
+      if (kept.was_put_back(now) || is_nvrtcs(now)) ::sigaction(kept.signal, &kept.action, nullptr);
     }
   }
 
  private:
-  struct Kept {
-    int signal;
-    bool valid = false;
-    struct sigaction action = {};
-  };
-
   // sa_handler and sa_sigaction share their storage, so either can be read.
   static void* handler_of(const struct sigaction& action) {
     return reinterpret_cast<void*>(action.sa_handler);
   }
+  struct Kept {
+    int signal;
+    bool valid = false;
+    struct sigaction action = {};
+
+    // Returns whether signal() has set the handler of `action` again.
+    bool was_put_back(const struct sigaction& now) const {
+      // The kernel's flag SA_RESTORER may be set, too.
+      constexpr int kFlags =
+          SA_RESTART | SA_SIGINFO | SA_NODEFER | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+      return valid && handler_of(now) == handler_of(action) && (now.sa_flags & kFlags) == SA_RESTART;
+    }
+  };
   bool is_nvrtcs(const struct sigaction& action) const {
     if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return false;
     const void* library = library_of(handler_of(action));
@@ -71,6 +77,7 @@ class ProgramSignals {
   }
 
   std::mutex mutex_;
+  unsigned running_ = 0;                // compilations between note() and restore()
   std::vector<const void*> libraries_;  // the base addresses of all copies of NVRTC
   Kept kept_[3] = {{SIGINT}, {SIGTERM}, {SIGXFSZ}};
 };

@@ -32,17 +32,6 @@ constexpr std::uint8_t kVariableSymbol = 1;  // STT_OBJECT
 constexpr std::uint64_t kBytesOfVariable = 24 + 8 + 24;
 constexpr std::uint64_t kLeastShare = 4;  // a quarter of the image
 
-// Returns whether variables are a share of a cubin that is worth a second compilation.
-Result<bool> has_many_variables(ByteView cubin) {
-  CUBINET_TRY_ASSIGN(const ElfImage elf, ElfImage::parse(cubin));
-  CUBINET_TRY_ASSIGN(const std::vector<ElfSymbol> symbols, elf.symbols());
-  std::uint64_t bytes = 0;
-  for (const ElfSymbol& symbol : symbols) {
-    if (symbol.type == kVariableSymbol) bytes += kBytesOfVariable + symbol.name.size();
-  }
-  return bytes >= cubin.size() / kLeastShare;
-}
-
 Error kept(std::string reason) {
   return Error{ErrorCode::unsupported, std::move(reason)};
 }
@@ -52,6 +41,71 @@ Result<LinkOutput> link_at_root(const NvJitLinkApi& linker, const CompileRequest
   std::optional<Result<LinkOutput>> output;
   run_at_root([&] { output = link(linker, request, inputs, flags); });
   return *std::move(output);
+}
+
+// Returns an error unless variables are a share of a cubin that is worth another compilation.
+Result<void> check_worth(ByteView cubin) {
+  CUBINET_TRY_ASSIGN(const ElfImage elf, ElfImage::parse(cubin));
+  CUBINET_TRY_ASSIGN(const std::vector<ElfSymbol> symbols, elf.symbols());
+  std::uint64_t bytes = 0;
+  for (const ElfSymbol& symbol : symbols) {
+    if (symbol.type == kVariableSymbol) bytes += kBytesOfVariable + symbol.name.size();
+  }
+  if (bytes < cubin.size() / kLeastShare) return kept("variables are less than a quarter of it");
+  return {};
+}
+
+// Returns an error unless an image is smaller than the whole one and has its machine code.
+Result<void> check_smaller(ByteView image, ByteView whole) {
+  if (image.size() >= whole.size()) return kept("the linker makes nothing smaller of it");
+  CUBINET_TRY_ASSIGN(const bool same, have_equal_code(whole, image));
+  if (!same) return kept("the linker makes other machine code of it");
+  return {};
+}
+
+// Links LTO IR without unused variables. `globals` are the symbols of named ones.
+Result<Bytes> link_used_variables(const NvJitLinkApi& linker, const CompileRequest& request,
+                                  const std::vector<LinkInput>& lto_ir,
+                                  const std::map<std::string, std::string, std::less<>>& globals) {
+  CompileRequest listing = request;
+  listing.kind = ImageKind::ptx;
+  // Not with -O0, which would be faster: all later links of the process would then make other code
+  // (nvJitLink 13.0).
+  CUBINET_TRY_ASSIGN(const LinkOutput listed,
+                     link_at_root(linker, listing, lto_ir,
+                                  link_flags(request.target, ImageKind::ptx, request.spec.options)));
+  std::set<std::string, std::less<>> named;
+  for (const auto& [name, symbol] : globals)
+    named.insert(symbol);
+  std::vector<std::string> needed = needed_variables(as_text(listed.image), named);
+  std::vector<std::string> flags = link_flags(request.target, ImageKind::cubin, request.spec.options);
+  flags.emplace_back("-optimize-unused-variables");
+  // If there is one name, nvJitLink 13.0 keeps all variables.
+  if (needed.size() == 1) needed.push_back(needed.front());
+  // Without this list the linker would fold variables that only the host writes.
+  if (!needed.empty()) flags.push_back("-variables-used=" + join(needed, ","));
+  CUBINET_TRY_ASSIGN(LinkOutput small, link_at_root(linker, request, lto_ir, flags));
+  return std::move(small.image);
+}
+
+// Compiles a request's one source as LTO IR and links it without unused variables. Stops before the
+// links if `is_final` becomes true.
+Result<Bytes> compile_used_variables(NvrtcCopies& copies, const NvJitLinkApi& linker,
+                                     const CompileRequest& request, const IncludeClosure& closure,
+                                     const std::string& parameters_header,
+                                     const std::atomic<bool>& is_final) {
+  const KernelTemplate& source = *request.kernel_template;
+  CompileRequest at_link = request;
+  at_link.spec.options.emplace("dlink-time-opt", "");
+  std::optional<Result<CompiledSource>> lto_ir;
+  {
+    const NvrtcCopies::Lease own(copies, NvrtcCopies::kAlone);
+    lto_ir = compile_source(own.api(), at_link, source, closure, parameters_header);
+  }
+  if (!*lto_ir) return lto_ir->error();
+  if (is_final) return kept("NVRTC's image was enough");
+  return link_used_variables(linker, at_link, {{source.file_name(), LinkInputKind::lto_ir, (*lto_ir)->code}},
+                             (*lto_ir)->globals);
 }
 
 }  // namespace
@@ -77,61 +131,37 @@ Result<Bytes> without_unused_variables(const NvJitLinkApi& linker, const Compile
                                        const std::vector<LinkInput>& lto_ir,
                                        const std::map<std::string, std::string, std::less<>>& globals,
                                        ByteView whole) {
-  CUBINET_TRY_ASSIGN(const bool many, has_many_variables(whole));
-  if (!many) return kept("variables are less than a quarter of it");
-  CompileRequest listing = request;
-  listing.kind = ImageKind::ptx;
-  // Not with -O0, which would be faster: all later links of the process would then make other code
-  // (nvJitLink 13.0).
-  CUBINET_TRY_ASSIGN(const LinkOutput listed,
-                     link_at_root(linker, listing, lto_ir,
-                                  link_flags(request.target, ImageKind::ptx, request.spec.options)));
-  std::set<std::string, std::less<>> named;
-  for (const auto& [name, symbol] : globals)
-    named.insert(symbol);
-  std::vector<std::string> needed = needed_variables(as_text(listed.image), named);
-  std::vector<std::string> flags = link_flags(request.target, ImageKind::cubin, request.spec.options);
-  flags.emplace_back("-optimize-unused-variables");
-  // If there is one name, nvJitLink 13.0 keeps all variables.
-  if (needed.size() == 1) needed.push_back(needed.front());
-  // Without this list the linker would fold variables that only the host writes.
-  if (!needed.empty()) flags.push_back("-variables-used=" + join(needed, ","));
-  CUBINET_TRY_ASSIGN(LinkOutput small, link_at_root(linker, request, lto_ir, flags));
-  if (small.image.size() >= whole.size()) return kept("the linker makes nothing smaller of it");
-  CUBINET_TRY_ASSIGN(const bool same, have_equal_code(whole, small.image));
-  if (!same) return kept("the linker makes other machine code of it");
-  return std::move(small.image);
+  CUBINET_TRY(check_worth(whole));
+  CUBINET_TRY_ASSIGN(Bytes small, link_used_variables(linker, request, lto_ir, globals));
+  CUBINET_TRY(check_smaller(small, whole));
+  return small;
 }
 
-Result<CompiledSource> compile_small(const NvrtcApi& api, const NvJitLinkApi& linker,
+Result<CompiledSource> compile_small(NvrtcCopies& copies, const NvJitLinkApi& linker,
                                      const CompileRequest& request, const IncludeClosure& closure,
                                      const std::string& parameters_header, std::string& kept_because) {
-  CompileRequest at_link = request;
-  at_link.spec.options.emplace("dlink-time-opt", "");
-  const KernelTemplate& source = *request.kernel_template;
   std::optional<Result<CompiledSource>> whole;
-  std::optional<Result<CompiledSource>> lto_ir;
+  Result<void> worth;
+  std::optional<Result<Bytes>> small;
   std::atomic<bool> is_final = false;  // no smaller image is worth while
   for_each_source(2, [&](std::size_t i) {
     if (i == 0) {
-      whole = compile_source(api, request, source, closure, parameters_header);
-      is_final = !whole->has_value() || !has_many_variables((*whole)->code).value_or(false);
+      const NvrtcCopies::Lease nvrtc(copies);
+      whole = compile_source(nvrtc.api(), request, *request.kernel_template, closure, parameters_header);
+      if (*whole) worth = check_worth((*whole)->code);
+      is_final = !*whole || !worth;
     } else if (!is_final) {
-      lto_ir = compile_source(api, at_link, source, closure, parameters_header);
+      small = compile_used_variables(copies, linker, request, closure, parameters_header, is_final);
     }
   });
   if (!*whole) return *std::move(whole);
-  if (lto_ir && !*lto_ir) {
-    kept_because = lto_ir->error().message;
-    return *std::move(whole);
-  }
-  std::vector<LinkInput> inputs;
-  if (lto_ir) inputs.push_back({source.file_name(), LinkInputKind::lto_ir, (*lto_ir)->code});
-  auto small = without_unused_variables(linker, at_link, inputs, (*whole)->globals, (*whole)->code);
-  if (small) {
-    (*whole)->code = *std::move(small);
+  Result<void> taken = std::move(worth);
+  if (taken && !*small) taken = small->error();
+  if (taken) taken = check_smaller(**small, (*whole)->code);
+  if (taken) {
+    (*whole)->code = **std::move(small);
   } else {
-    kept_because = small.error().message;
+    kept_because = taken.error().message;
   }
   return *std::move(whole);
 }

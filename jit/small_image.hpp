@@ -3,6 +3,7 @@
 
 #include "compile_job.hpp"
 #include "linkage.hpp"
+#include "nvrtc_copies.hpp"
 
 #include <optional>
 #include <string>
@@ -27,10 +28,10 @@ Result<Bytes> without_unused_variables(const NvJitLinkApi& linker, const Compile
                                        const std::map<std::string, std::string, std::less<>>& globals,
                                        ByteView whole);
 
-// Compiles a request's one source like compile_source(), and as LTO IR. If the linker makes a
-// smaller image with the same machine code, that is the code, otherwise `kept_because` becomes the
-// reason.
-Result<CompiledSource> compile_small(const NvrtcApi& api, const NvJitLinkApi& linker,
+// Compiles a request's one source like compile_source(), and as LTO IR in another copy of NVRTC, so
+// that neither waits for the other. If the linker makes a smaller image with the same machine code,
+// that is the code, otherwise `kept_because` becomes the reason.
+Result<CompiledSource> compile_small(NvrtcCopies& copies, const NvJitLinkApi& linker,
                                      const CompileRequest& request, const IncludeClosure& closure,
                                      const std::string& parameters_header, std::string& kept_because);
 

@@ -4,22 +4,24 @@
 # with the real driver, the benchmarks, and those peers whose Python packages are installed, and
 # writes JSON. Needs a driver and NVRTC, but neither CMake, ctest nor a compiler.
 #
-# Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [-p FOLDER] [-k FOLDER] [PART]...
+# Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [-p FOLDER] [-k FOLDER] [-n FOLDER] [PART]...
 #   RESULTS  a folder; default build/gpu_results
 #   COMMIT   the commit in the results; default: the one at which the tree was configured
 #   FOLDER   published cubins, fetched as in scripts/import_published.sh; for the part published
 #   -k       the folder of cases.json and corpus.bundle, written by scripts/corpus/cases.py; for the
 #            part corpus
-#   PART     tests (with the examples), random (2,500 random problems of decode attention and
-#            2,000 of prefill against float64), published (published kernels against float64, on
-#            a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a new table of
-#            measurements); default: all eight; or matrix (the tests of attention's lengths, groups,
-#            large caches, kernels against each other, and fewer random problems: two minutes), or
-#            attention (the goals of attention, of which each missed one is printed); or one of a
-#            group alone: compile, load, bundle, launch, threads, busy, soak, prepare, decode, step,
-#            table; launch_peers, python_first, attention_table, speculative, latent_batches,
-#            prefill_table, invariant_table, attention_sample, mixed, shared_prefix, invariance,
-#            first_kernel, deep_gemm, raw_path
+#   -n       the folder of bundles, written by scripts/nvrtc_bits.py build; for the part nvrtc_bits
+#   PART     tests (with the examples), random (2,500 random problems of decode attention and 2,000
+#            of prefill against float64), published (published kernels against float64, on a device
+#            of 10.x), benchmarks, sanitizer, peers, corpus, nvrtc_bits (the bits of kernels of
+#            several compilers, on a device of 9.0), tune (a new table of measurements); default:
+#            all nine; or matrix (the tests of attention's lengths, groups, large caches, kernels
+#            against each other, and fewer random problems: two minutes), or attention (the goals of
+#            attention, of which each missed one is printed); or one of a group alone: compile,
+#            load, bundle, launch, threads, busy, soak, prepare, decode, step, table; launch_peers,
+#            python_first, attention_table, speculative, latent_batches, prefill_table,
+#            invariant_table, attention_sample, mixed, shared_prefix, invariance, first_kernel,
+#            deep_gemm, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
 # line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
@@ -33,23 +35,24 @@ results=$root/build/gpu_results
 list=$tree/gpu_check.list
 
 usage() {
-  sed -n '/^# Usage/,/^#  *first_kernel/s/^# //p' "${BASH_SOURCE[0]}" >&2
+  sed -n '/^# Usage/,/^#  *deep_gemm/s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 
 verbs=(compile table load bundle launch threads busy soak prepare decode step)
 attention=(latent_batches prefill_table invariant_table attention_sample mixed shared_prefix invariance)
 peers=(launch_peers python_first attention_table speculative "${attention[@]}" first_kernel deep_gemm raw_path)
-commit=() parts=() folder='' corpus=''
+commit=() parts=() folder='' corpus='' compilers=''
 while (($#)); do
   case $1 in
-    -o | -c | -p | -k)
+    -o | -c | -p | -k | -n)
       [[ -n ${2:-} ]] || usage
       case $1 in
         -o) results=$2 ;;
         -c) commit=(--commit "$2") ;;
         -p) folder=$2 ;;
         -k) corpus=$2 ;;
+        -n) compilers=$2 ;;
       esac
       shift 2
       ;;
@@ -57,12 +60,12 @@ while (($#)); do
     peers) parts+=("${peers[@]}") && shift ;;
     attention) parts+=("${attention[@]}") && shift ;;
     *)
-      [[ " tests matrix random published sanitizer corpus tune ${verbs[*]} ${peers[*]} " == *" $1 "* ]] || usage
+      [[ " tests matrix random published sanitizer corpus nvrtc_bits tune ${verbs[*]} ${peers[*]} " == *" $1 "* ]] || usage
       parts+=("$1") && shift
       ;;
   esac
 done
-((${#parts[@]})) || parts=(tests random published "${verbs[@]}" sanitizer "${peers[@]}" corpus tune)
+((${#parts[@]})) || parts=(tests random published "${verbs[@]}" sanitizer "${peers[@]}" corpus nvrtc_bits tune)
 
 [[ -f $list && -x $bench ]] || die "$tree holds no build: build the portable preset first and bring build/portable along"
 command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA driver: this script needs a GPU"
@@ -152,7 +155,7 @@ measure() { # NAME COMMAND...
     0)
       passed=$((passed + 1))
       # Goals that a completed measurement misses are reported here too.
-      grep -E '^missed: |goals are reached$' "$results/$name.txt" >&2 || true
+      grep -E '^missed: |goals are reached$|have equal bits' "$results/$name.txt" >&2 || true
       ;;
     77) skipped=$((skipped + 1)) ;;
     *)
@@ -211,6 +214,7 @@ Long sequences*
 A window hides older tokens*
 Keys that are no numbers*
 Small prompts of every kind*
+Columns behind the head dim*
 The portable kernel and warpgroups*
 Both families agree with each other*
 Prompts have the same bits whole*
@@ -298,10 +302,12 @@ mla-decode --batch 2 --kv-len 4096 --heads-q 16 --page-size 32 --q-len 2
 PROBLEMS
 }
 
+capability_of_device() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1; }
+
 run_published() {
   local tool=$tree/cli/cubinet capability home problem number=0 failures=$failed
   local -a options=()
-  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1)
+  capability=$(capability_of_device)
   if [[ $capability != 10.* ]]; then
     skip "published: its kernels are for devices of 10.x, and this one is of $capability"
     return 0
@@ -379,6 +385,19 @@ run_corpus() {
   measure corpus "$bench" "${nvrtc[@]}" corpus "$corpus/cases.json" --bundle "$corpus/corpus.bundle"
 }
 
+run_nvrtc_bits() {
+  if [[ -z $compilers ]]; then
+    skip "nvrtc_bits: no folder of bundles was given (-n)"
+    return 0
+  fi
+  if [[ $(capability_of_device) != 9.0 ]]; then
+    skip "nvrtc_bits: its kernels are for devices of 9.0, and this one is of $(capability_of_device)"
+    return 0
+  fi
+  measure nvrtc_bits python3 "$root/scripts/nvrtc_bits.py" compare --tool "$tree/cli/cubinet" "${commit[@]}" \
+    -o "$results/nvrtc_bits.json" "$compilers"
+}
+
 # Tunes into an empty home: the time, the changed choices and their gains.
 run_tune() {
   local home=$results/tune_home
@@ -423,6 +442,7 @@ for part in "${parts[@]}"; do
       ;;
     raw_path) peer raw_path json ${cuda_root:+--toolkit "$cuda_root"} ;;
     corpus) run_corpus ;;
+    nvrtc_bits) run_nvrtc_bits ;;
     tune) run_tune ;;
     *) run_benchmark "$part" ;;
   esac

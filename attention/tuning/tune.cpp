@@ -45,12 +45,18 @@ constexpr double kSumsApart = 0.01;
 // The share of the budget that compilation may take.
 constexpr double kShareOfBinding = 0.5;
 
+// The KV lengths of a run: those of the problem, or the longest that its row serves.
+enum class Length { measured, longest };
+
 // A loaded candidate and its times.
 struct TimedCandidate {
   BoundAttention attention;
   AttentionPlan planned;  // the plan that its options ask for
-  std::vector<double> seconds;
+  // Its kernel with the longest KV that its row would serve, if that is compared.
+  std::optional<BoundAttention> longest = {};
+  std::vector<double> seconds = {};
 
+  const BoundAttention& at(Length length) const { return length == Length::longest ? *longest : attention; }
   double median() const {  // REQUIRES: at least one time
     std::vector<double> sorted = seconds;
     std::sort(sorted.begin(), sorted.end());
@@ -93,6 +99,7 @@ class Tuning {
       : runtime_(runtime),
         device_(std::move(device)),
         problem_(std::move(problem)),
+        longest_(longest_served(problem_)),
         budget_(options.budget_seconds),
         cancelled_(options.cancelled) {}
 
@@ -115,9 +122,11 @@ class Tuning {
   }
 
   Result<void> bind(double seconds);
-  // If `v_of_ones` is true, the tensors have one copy of K and V. Otherwise their copies exceed L2.
-  Result<TensorBuffers> buffers(const DeviceTensor& scratch, bool v_of_ones) const;
-  Result<void> run_one(const TimedCandidate& candidate, const TensorBuffers& tensors, std::uint32_t copy,
+  Result<void> bind_longest();
+  // Returns tensors whose copies of K and V exceed L2. Those of the longest KV have V of ones and
+  // one copy.
+  Result<TensorBuffers> buffers(const DeviceTensor& scratch, Length length) const;
+  Result<void> run_one(const BoundAttention& attention, const TensorBuffers& tensors, std::uint32_t copy,
                        CUstream stream) const;
   bool sums_may_differ() const {
     return candidates_.size() > 1 &&
@@ -125,13 +134,14 @@ class Tuning {
              return cubinet::sums_may_differ(candidate.planned);
            });
   }
-  Result<void> keep_those_that_agree(const TensorBuffers& tensors, double apart);
+  Result<void> keep_those_that_agree(const TensorBuffers& tensors, Length length, double apart);
   Result<void> measure(const DeviceTensor& scratch);
   TuningTable::Row row() const;
 
   Runtime& runtime_;
   const std::shared_ptr<const Device> device_;
   const AttentionProblem problem_;
+  const AttentionProblem longest_;  // for the comparison of sums, whose error grows with the tokens
   const double budget_;
   const Callback<bool()> cancelled_;
   const Stopwatch elapsed_;
@@ -153,22 +163,36 @@ Result<void> Tuning::bind(double seconds) {
   CUBINET_TRY(check_cancelled());
   if (!bound.front()) return bound.front().error();
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (bound[i]) candidates_.push_back({*std::move(bound[i]), plans[i], {}});
+    if (bound[i]) candidates_.push_back({*std::move(bound[i]), plans[i]});
   }
   return {};
 }
 
-Result<TensorBuffers> Tuning::buffers(const DeviceTensor& scratch, bool v_of_ones) const {
+// Splits would shorten the sums, and a plan that uses the row may have none.
+Result<void> Tuning::bind_longest() {
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                     AttentionPlanner::create(runtime_, DeviceFacts::of(properties())));
+  for (TimedCandidate& candidate : candidates_) {
+    PlanOptions options = candidate.planned.request.options;
+    options.backend = candidate.planned.backend_name();
+    if (options.kernel) options.splits = 1;
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, planner.plan(longest_, std::move(options)));
+    CUBINET_TRY_ASSIGN(candidate.longest, BoundAttention::bind(runtime_, plan, properties().ordinal));
+  }
+  return {};
+}
+
+Result<TensorBuffers> Tuning::buffers(const DeviceTensor& scratch, Length length) const {
   WorkspaceSizes largest;
   for (const TimedCandidate& candidate : candidates_) {
-    const WorkspaceSizes& workspace = candidate.attention.plan().workspace;
+    const WorkspaceSizes& workspace = candidate.at(length).plan().workspace;
     largest.scratch_bytes = std::max(largest.scratch_bytes, workspace.scratch_bytes);
     largest.counter_bytes = std::max(largest.counter_bytes, workspace.counter_bytes);
   }
   const AttentionWork work = attention_work(problem_, problem_.kv_lengths);
   try {
-    if (v_of_ones)
-      return TensorBuffers::create(device_, problem_, inputs_with_v_of_ones(problem_), largest, 1, scratch);
+    if (length == Length::longest)
+      return TensorBuffers::create(device_, longest_, inputs_with_v_of_ones(longest_), largest, 1, scratch);
     return TensorBuffers::create(device_, problem_, timing_inputs(problem_), largest,
                                  cold_copies(work.kv_bytes, runs_of(work)), scratch);
   } catch (const std::bad_alloc&) {
@@ -177,29 +201,30 @@ Result<TensorBuffers> Tuning::buffers(const DeviceTensor& scratch, bool v_of_one
   }
 }
 
-Result<void> Tuning::run_one(const TimedCandidate& candidate, const TensorBuffers& tensors,
+Result<void> Tuning::run_one(const BoundAttention& attention, const TensorBuffers& tensors,
                              std::uint32_t copy, CUstream stream) const {
   AttentionTensors of_run = tensors.tensors(copy);
   if (!problem_.lse) of_run.lse = {};
-  return candidate.attention.run(of_run, stream);
+  return attention.run(of_run, stream);
 }
 
 // Removes each candidate whose result differs from that of the model's choice by more than
 // `apart`.
-Result<void> Tuning::keep_those_that_agree(const TensorBuffers& tensors, double apart) {
+Result<void> Tuning::keep_those_that_agree(const TensorBuffers& tensors, Length length, double apart) {
+  const AttentionProblem& problem = length == Length::longest ? longest_ : problem_;
   CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device_));
   AttentionOutputs expected;
   std::vector<TimedCandidate> kept;
   for (TimedCandidate& candidate : candidates_) {
     CUBINET_TRY(check_cancelled());
     CUBINET_TRY(tensors.poison(/*scratch=*/false));
-    CUBINET_TRY(run_one(candidate, tensors, 0, stream.handle()));
+    CUBINET_TRY(run_one(candidate.at(length), tensors, 0, stream.handle()));
     CUBINET_TRY(stream.synchronize());
     CUBINET_TRY_ASSIGN(const Bytes o, tensors.output());
     if (kept.empty()) {
-      expected = outputs_of(problem_, o);
+      expected = outputs_of(problem, o);
     } else {
-      CUBINET_TRY_ASSIGN(const AttentionDeviation found, compare_attention(problem_, expected, o, {}));
+      CUBINET_TRY_ASSIGN(const AttentionDeviation found, compare_attention(problem, expected, o, {}));
       if (!(found.all_rows <= apart)) continue;
     }
     kept.push_back(std::move(candidate));
@@ -210,17 +235,19 @@ Result<void> Tuning::keep_those_that_agree(const TensorBuffers& tensors, double 
 
 Result<void> Tuning::measure(const DeviceTensor& scratch) {
   if (sums_may_differ()) {
-    CUBINET_TRY_ASSIGN(const TensorBuffers ones, buffers(scratch, /*v_of_ones=*/true));
-    CUBINET_TRY(keep_those_that_agree(ones, kSumsApart));
+    CUBINET_TRY(check_memory(longest_, longest_.kv_lengths, properties()));
+    CUBINET_TRY(bind_longest());
+    CUBINET_TRY_ASSIGN(const TensorBuffers ones, buffers(scratch, Length::longest));
+    CUBINET_TRY(keep_those_that_agree(ones, Length::longest, kSumsApart));
   }
-  CUBINET_TRY_ASSIGN(const TensorBuffers tensors_on_device, buffers(scratch, /*v_of_ones=*/false));
+  CUBINET_TRY_ASSIGN(const TensorBuffers tensors_on_device, buffers(scratch, Length::measured));
   const bool narrow = bits_of(problem_.data_type_q) == 8 || bits_of(problem_.data_type_o) == 8;
-  CUBINET_TRY(keep_those_that_agree(tensors_on_device, narrow ? kApartOfNarrow : kApart));
+  CUBINET_TRY(keep_those_that_agree(tensors_on_device, Length::measured, narrow ? kApartOfNarrow : kApart));
   const std::uint32_t runs = runs_of(attention_work(problem_, problem_.kv_lengths));
   std::vector<TimedRuns> graphs;
   for (TimedCandidate& candidate : candidates_) {
     const auto run = [&](std::uint32_t i, CUstream stream) {
-      return run_one(candidate, tensors_on_device, i % tensors_on_device.copies(), stream);
+      return run_one(candidate.attention, tensors_on_device, i % tensors_on_device.copies(), stream);
     };
     CUBINET_TRY_ASSIGN(TimedRuns graph, TimedRuns::capture(device_, runs, run));
     graphs.push_back(std::move(graph));

@@ -109,6 +109,16 @@ std::string tuning_device(std::string_view name, const DeviceFacts& device) {
          " multiprocessors";
 }
 
+AttentionProblem longest_served(AttentionProblem problem) {
+  const std::uint32_t measured = problem.kv_len;
+  problem.kv_len = std::bit_ceil(measured);
+  if (problem.is_windowed()) problem.window = std::min(std::bit_ceil(problem.window), kUnlimited);
+  const std::uint64_t tokens = std::uint64_t{problem.batch} * measured;
+  problem.batch = std::max(1U, static_cast<std::uint32_t>(tokens / problem.kv_len));
+  problem.kv_lengths.assign(problem.batch, static_cast<std::int32_t>(problem.kv_len));
+  return problem;
+}
+
 PlanOptions options_of(const TuningTable::Row& row, const PlanRequest& request) {
   PlanOptions options = request.options;
   if (!row.kernel.name.empty()) options.kernel = row.kernel;

@@ -16,6 +16,11 @@ namespace cubinet {
 std::string tuning_problem(const AttentionProblem& problem);
 std::string tuning_device(std::string_view name, const DeviceFacts& device);
 
+// Returns the problem with the longest KV, and the longest window, that a row measured with
+// `problem` serves. All its sequences are that long. It has fewer sequences, if there are several,
+// so that the cache does not grow.
+AttentionProblem longest_served(AttentionProblem problem);
+
 // Returns the options to plan a row's choice with. The row's splits are used if all sequences are
 // known to be long. Otherwise the backend divides the work of the row's kernel.
 PlanOptions options_of(const TuningTable::Row& row, const PlanRequest& request);

@@ -10,9 +10,13 @@
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/planner.hpp>
 #include <cubinet/attention/reference_values.hpp>
+#include <cubinet/base/sha256.hpp>
 #include <cubinet/session/checked_shared_prefix.hpp>
 
 #include <fmt/format.h>
+
+#include <optional>
+#include <span>
 
 namespace cubinet::cli {
 namespace {
@@ -23,9 +27,8 @@ struct RunOptions {
   std::string q_lengths;  // empty: random ones with --ragged-q
   int iterations = 20;
   int device = 0;
-  std::uint32_t shared_prefix = 0;  // tokens of kv_len; 0: none
-  std::uint32_t splits = 0;         // 0: as planned
-  std::uint32_t split_tokens = 0;   // 0: as planned
+  std::uint32_t splits = 0;        // 0: as planned
+  std::uint32_t split_tokens = 0;  // 0: as planned
   std::uint64_t seed = 1;
   std::string backend{kAutomaticBackend};
   std::string rules;  // empty: the newest that fit the rows
@@ -41,7 +44,9 @@ struct AttentionRun {
   std::string requested;  // the requested backend
   bool declined = false;  // if true, no backend runs the problem
   AttentionVerdict verdict;
-  double seconds = 0;  // the median
+  Sha256Digest o;                   // of the bytes of the output
+  std::optional<Sha256Digest> lse;  // the same of the log-sum-exps, if the run writes them
+  double seconds = 0;               // the median
   AttentionWork work;
   std::uint32_t shared_prefix = 0;
   std::string prefix_kernel;  // with a shared prefix
@@ -63,6 +68,8 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
       run.verdict.correct() ? "correct" : "WRONG", run.verdict.allowed, format_seconds(run.seconds),
       run.iterations, kRunsOfGraph, run.work.kv_bytes / run.seconds * 1e-9,
       format_bytes(static_cast<std::uint64_t>(run.work.kv_bytes))));
+  context.console().text("output     sha256:" + run.o.to_hex() +
+                         (run.lse ? ", the LSE sha256:" + run.lse->to_hex() : std::string()));
   if (run.shared_prefix > 0)
     context.console().text(fmt::format("prefix     {} tokens by {}", run.shared_prefix, run.prefix_kernel));
   if (plan.request.problem.prefill) {
@@ -87,6 +94,9 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
                                 {"all_rows", error.all_rows},
                                 {"worst_lse", error.worst_lse},
                                 {"allowed", run.verdict.allowed}};
+  document["output"] = {
+      {"sha256", run.o.to_hex()},
+      {"lse_sha256", run.lse ? nlohmann::json(run.lse->to_hex()) : nlohmann::json(nullptr)}};
   if (plan.request.problem.append) document["appended"] = run.verdict.appended;
   document["seconds"] = run.seconds;
   if (run.shared_prefix > 0)
@@ -107,6 +117,15 @@ struct RunSetting {
   AttentionPlanner planner;
   PlanOptions plan_options;
 };
+
+Result<void> digest_outputs(const TensorBuffers& buffers, bool has_lse, AttentionRun& run) {
+  CUBINET_TRY_ASSIGN(const Bytes o, buffers.output());
+  run.o = sha256(o);
+  if (!has_lse) return {};
+  CUBINET_TRY_ASSIGN(const std::vector<float> lse, buffers.lse());
+  run.lse = sha256(std::as_bytes(std::span(lse)));
+  return {};
+}
 
 template <class Checked>
 Result<void> time_checked(const RunSetting& setting, const Checked& checked, AttentionRun& run) {
@@ -134,6 +153,7 @@ Result<AttentionPlan> run_plain(const RunSetting& setting, const AttentionProble
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
                      run_checked(setting.runtime, setting.device, *resolution.plan, inputs, reference));
   run.work = attention_work(problem, inputs.kv_lengths, inputs.q_lengths);
+  CUBINET_TRY(digest_outputs(checked.buffers, checked.tensors().lse.address != 0, run));
   CUBINET_TRY(time_checked(setting, checked, run));
   return checked.attention.plan();
 }
@@ -155,6 +175,7 @@ Result<AttentionPlan> run_shared(const RunSetting& setting, const SharedPrefixPr
   run.shared_prefix = problem.prefix_len;
   const auto& kernel = checked.attention.prefix().plan().steps.front().kernel;
   if (const auto* spec = std::get_if<KernelSpec>(&kernel)) run.prefix_kernel = spec->to_string();
+  CUBINET_TRY(digest_outputs(checked.buffers.own, checked.tensors().own.lse.address != 0, run));
   CUBINET_TRY(time_checked(setting, checked, run));
   return checked.attention.own().plan();
 }
@@ -164,13 +185,9 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   // names.
   CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(options.problem));
   CUBINET_TRY_ASSIGN(const std::vector<std::int32_t> q_lengths, q_lengths_of(options.q_lengths, problem));
-  std::optional<SharedPrefixProblem> shared;
-  if (options.shared_prefix > 0) {
-    auto checked = one_prefix_problem(problem, options.shared_prefix);
-    if (!checked && checked.error().code == ErrorCode::unsupported)
-      return context.fail(checked.error(), ExitStatus::negative);
-    CUBINET_TRY_ASSIGN(shared, std::move(checked));
-  }
+  CUBINET_TRY_ASSIGN(const auto shared, shared_prefix_of(options.problem, problem));
+  if (const auto served = shared ? check_shared_prefix(*shared) : Result<void>(); !served)
+    return context.fail(served.error(), ExitStatus::negative);
   AttentionRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
@@ -211,7 +228,6 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
       ->check(CLI::IsMember({"uniform", "borders"}))
       ->type_name("PATTERN");
   add_q_lengths(*verb, options->q_lengths);
-  add_shared_prefix(*verb, options->shared_prefix);
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Replays to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");

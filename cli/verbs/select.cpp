@@ -9,6 +9,7 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_explanation.hpp>
 #include <cubinet/session/attention_json.hpp>
+#include <cubinet/session/checked_shared_prefix.hpp>
 #include <cubinet/session/explanation_json.hpp>
 #include <cubinet/session/launch_record.hpp>
 #include <cubinet/session/table_store.hpp>
@@ -63,6 +64,7 @@ Result<AttentionPlanner> planner_for(const Context& context, const SelectOptions
 
 struct Question {
   AttentionProblem problem;
+  std::optional<SharedPrefixProblem> shared;  // if set, `problem` is the one with the prefix
   PlanOptions options;
   AttentionPlanner planner;
   std::vector<TensorAddress> addresses;
@@ -175,6 +177,22 @@ void report(const Context& context, const Question& question, const AttentionRes
   context.console().text(text);
 }
 
+void report(const Context& context, const Question& question, const SharedPrefixPlan& plan) {
+  const DeviceFacts& device = question.planner.device();
+  nlohmann::json document = describe(plan);
+  document["problem"] = describe(question.problem);
+  document["shared_prefix"] = plan.problem.prefix_len;
+  document["device"] = {{"capability", device.capability.to_string()}, {"sm_count", device.sm_count}};
+  document["requested"] = question.options.backend;
+  document["policy"] = describe(question.options.targets);
+  context.console().document(document);
+  for (const auto& [name, part] : {std::pair{"own tokens", &plan.own}, std::pair{"prefix", &plan.prefix}}) {
+    context.console().text(
+        fmt::format("{:<10} {} ({})", name, printable(summary_of(part->plan)), part->plan.backend_name()));
+  }
+  context.console().text("merge      " + AttentionMerge::specification(plan.merge).to_string());
+}
+
 // Returns whether the rows are given or assumed. In this case `auto` uses only the publisher's
 // rules.
 bool has_given_rows(const SelectOptions& options) {
@@ -200,6 +218,11 @@ Result<std::vector<TensorAddress>> addresses_of(const SelectOptions& options) {
 }
 
 Result<Question> question_of(const Context& context, const SelectOptions& options) {
+  if (options.launch && options.problem.shared_prefix != 0) {
+    return Error{ErrorCode::invalid_argument,
+                 "--launch prints the launches of one attention, and a shared prefix makes two",
+                 "leave --launch or --shared-prefix out"};
+  }
   CUBINET_TRY_ASSIGN(AttentionProblem problem, attention_problem_of(options.problem));
   // The recorded launches have this order (tests/cli/goldens).
   if (options.launch && options.problem.kv_order.empty()) problem.kv_order = KvOrder::hnd;
@@ -215,12 +238,39 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   CUBINET_TRY_ASSIGN(plan.targets, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(const DeviceFacts device, device_facts_of(options.device));
   CUBINET_TRY_ASSIGN(auto addresses, addresses_of(options));
+  CUBINET_TRY_ASSIGN(auto shared, shared_prefix_of(options.problem, problem));
   CUBINET_TRY_ASSIGN(AttentionPlanner planner, planner_for(context, options, device, plan.targets));
-  return Question{std::move(problem), std::move(plan), std::move(planner), std::move(addresses)};
+  return Question{std::move(problem), std::move(shared), std::move(plan), std::move(planner),
+                  std::move(addresses)};
+}
+
+WorkloadDevice workload_device_of(const SelectOptions& options, const DeviceFacts& device) {
+  return {device.capability, device.sm_count, device.maximum_shared_bytes, options.device_name};
+}
+
+// Names the kernels of both attentions and of their merge.
+Result<ExitStatus> select_shared(const Context& context, const SelectOptions& options,
+                                 const Question& question) {
+  const auto plan = plan_shared_prefix(without_lengths(*question.shared), question.planner, question.options);
+  if (!plan && plan.error().code == ErrorCode::unsupported)
+    return context.fail(plan.error(), ExitStatus::negative);
+  if (!plan) return plan.error();
+  if (!options.workload.empty()) {
+    // The entries are those that a recording would have.
+    const WorkloadDevice device = workload_device_of(options, question.planner.device());
+    std::vector<WorkloadEntry> entries;
+    for (const SharedPrefixPlan::Part* part : {&plan->own, &plan->prefix})
+      entries.push_back({WorkloadAttention{part->problem, part->options}, {device}});
+    entries.push_back({AttentionMerge::specification(plan->merge), {{device.capability}}});
+    CUBINET_TRY(add_to_workload(options.workload, std::move(entries)));
+  }
+  report(context, question, *plan);
+  return ExitStatus::done;
 }
 
 Result<ExitStatus> select_attention(const Context& context, const SelectOptions& options) {
   CUBINET_TRY_ASSIGN(const Question question, question_of(context, options));
+  if (question.shared) return select_shared(context, options, question);
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
                      question.planner.resolve(question.problem, question.options));
   resolution.requested = options.backend;
@@ -228,10 +278,8 @@ Result<ExitStatus> select_attention(const Context& context, const SelectOptions&
     resolution.order = "the rows were given";
   if (!resolution.plan) return report_none(context, options, question, resolution);
   if (!options.workload.empty()) {
-    const DeviceFacts& device = question.planner.device();
-    CUBINET_TRY(add_to_workload(
-        options.workload, {question.problem, question.options},
-        {device.capability, device.sm_count, device.maximum_shared_bytes, options.device_name}));
+    CUBINET_TRY(add_to_workload(options.workload, {question.problem, question.options},
+                                workload_device_of(options, question.planner.device())));
   }
   if (options.launch) return report_launches(context, question, resolution);
   report(context, question, resolution);

@@ -101,7 +101,7 @@ Result<std::vector<TuneProblem>> problems_of(const Context& context, const TuneA
   std::vector<TuneProblem> problems;
   for (const BenchCase& given : cases) {
     CUBINET_TRY_ASSIGN(AttentionProblem problem, attention_problem_of(given.problem));
-    problems.push_back({std::move(problem), given.where});
+    problems.push_back({std::move(problem), given.where, given.problem.shared_prefix});
   }
   return problems;
 }

@@ -8,7 +8,7 @@
   "parameters": [
     {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
      "summary": "element type of the output"},
-    {"name": "head_dim_v", "type": "int", "values": [64, 128, 256],
+    {"name": "head_dim_v", "type": "int", "values": [64, 72, 80, 88, 96, 128, 256],
      "summary": "elements of a row of the output"},
     {"name": "mask", "type": "choice", "values": ["causal", "dense"], "default": "causal",
      "summary": "the mask of the attention kernel"},
@@ -25,7 +25,7 @@
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
-     "grid": "(ceil(q_len * heads_q * head_dim_v / 1024), batch)",
+     "grid": "(ceil(q_len * heads_q * head_dim_v / 1024), batch), head_dim_v rounded up to a power of two",
      "programmatic_launch": true}
   ],
   "row": {
@@ -42,9 +42,9 @@
 }
 */
 // Grid: (ceil(rows of a sequence / rows of a CTA), batch) CTAs of 128 threads. A group of kLanes
-// adjacent lanes combines one row, and each lane has some of its columns. A row with one split is
-// complete already and is skipped. The argument is that of the attention kernel; the maps are not
-// used.
+// adjacent lanes combines one row, and each lane has 8 of its columns. Lanes after the last column
+// do nothing. A row with one split is complete already and is skipped. The argument is that of the
+// attention kernel; the maps are not used.
 #include <cubinet/attention/partials.cuh>
 #include <cubinet/attention/splits.cuh>
 #include <cubinet/parameters.cuh>
@@ -63,7 +63,7 @@ struct Shape {
 };
 constexpr int kThreads = 128;
 constexpr int kElements = 8;  // of a lane
-constexpr int kLanes = head_dim_v / kElements;
+constexpr int kLanes = power_of_two(2 * (head_dim_v / kElements) - 1);
 
 static_assert(attention_prefill_combine_threads == kThreads, "the host's formula of the CTA size differs");
 static_assert(attention_prefill_combine_shared_bytes == 0, "the kernel uses no shared memory");
@@ -102,7 +102,7 @@ __device__ inline void combine_row(const AttentionPrefillParameters& p) {
   const auto visible = VisibleOf<Shape>::to_token(p, sequence, token);
   const RowSplits splits(p, visible.begin, visible.end);
   wait_for_prerequisites();
-  if (token >= sequence.q_len || splits.is_one()) return;
+  if (token >= sequence.q_len || splits.is_one() || column >= head_dim_v) return;
 
   PartialSum<kElements> sum;
   add_splits(sum, p, splits, partial_row(p, 0, sequence.index, token, head), partial_row(p, 1, 0, 0, 0),

@@ -11,7 +11,7 @@
     {"name": "dtype_o", "values": ["bf16", "fp16", "fp32", "e4m3"]},
     {"name": "tile_size_q", "type": "int", "values": [128, 192], "default": 128,
      "summary": "rows of the Q tile; a warpgroup has 64 of them"},
-    {"name": "tile_size_kv", "type": "int", "values": [80, 96, 128, 160, 176, 192, 224], "default": 128,
+    {"name": "tile_size_kv", "type": "int", "values": [80, 96, 112, 128, 160, 176, 192, 224], "default": 128,
      "summary": "KV tokens of one step"},
     {"name": "stages", "type": "int", "values": [2], "default": 2,
      "summary": "stages of K and of V in shared memory"},
@@ -21,10 +21,12 @@
      "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
   "constraints": [
-    {"require": "dtype != 'e4m3' || head_dim_qk <= 128 && head_dim_v <= 128",
+    {"require": "dtype != 'e4m3' || (head_dim_qk == 64 || head_dim_qk == 128) && head_dim_v == head_dim_qk",
      "message": "dtype e4m3 needs head dims 64 or 128"},
-    {"require": "dtype == 'e4m3' ? tile_size_kv % 32 == 0 : tile_size_kv == 80 || tile_size_kv == 128 || tile_size_kv == 176",
-     "message": "tile_size_kv must be a multiple of 32 with dtype e4m3, and 80, 128 or 176 with 16 bits"},
+    {"require": "dtype == 'e4m3' ? tile_size_kv % 32 == 0 : tile_size_kv != 160 && tile_size_kv != 224",
+     "message": "tile_size_kv must be a multiple of 32 with dtype e4m3, and not 160 or 224 with 16 bits"},
+    {"require": "dtype == 'e4m3' || head_dim_qk > 64 && head_dim_qk < 128 || tile_size_kv == 80 || tile_size_kv == 128 || tile_size_kv == 176",
+     "message": "tile_size_kv must be 80, 128 or 176 with 16 bits and a head dim that is a multiple of 64"},
     {"require": "dtype_o != 'e4m3' || dtype == 'e4m3'",
      "message": "dtype_o e4m3 needs dtype e4m3"},
     {"require": "fold_steps == 0 || dtype == 'e4m3'",
@@ -39,7 +41,7 @@
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : tile_size_q * head_dim_qk * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 4 : 2) + stages * tile_size_kv * (head_dim_qk + head_dim_v) * 2 + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 + 40 * stages",
+     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + (tile_size_q == 192 && fold_steps > 0 ? tile_size_q * head_dim_v * 4 : 0) + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : tile_size_q * ((head_dim_qk + 63) / 64 * 64) * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 4 : 2) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * 128 + 80 + tile_size_q * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 2 : 1) / 4 + 40 * stages",
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -56,10 +58,10 @@
 // memory gives each CTA its next tile.
 //
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
-// copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees,
-// and transposes V of e4m3. Warp 2 finds the tiles. Each consumer warpgroup has 64 rows of the
-// tile. Tiles, K and V have two stages in shared memory, Q has two if they fit. Stages are filled
-// and released through mbarriers.
+// copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees.
+// Warps 1 and 3 transpose V of e4m3, which warp 0 copies. Warp 2 finds the tiles. Each consumer
+// warpgroup has 64 rows of the tile. Tiles, K and V have two stages in shared memory, Q has two if
+// they fit. Stages are filled and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
 #include <cubinet/attention_prefill_wgmma/transposer.cuh>
 #include <cubinet/pdl.cuh>
@@ -101,12 +103,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       load_qk_tiles(p, layout);
     } else if (warp == 1) {
       if constexpr (kTransposesV) {
-        transpose_tiles(p.p, layout);
+        transpose_tiles(p.p, layout, 0);
       } else {
         clean_tiles(p.p, layout);
       }
     } else if (warp == 2) {
       find_tiles(p.p, layout);
+    } else if constexpr (kTransposesV) {
+      transpose_tiles(p.p, layout, 1);
     } else {
       load_v_tiles(p, layout);
     }

@@ -62,11 +62,8 @@ Result<void> check_case(const BenchmarkCase& given) {
                  "`BenchmarkCase::q_lengths` needs `AttentionProblem::ragged_q`, which is off"};
   }
   CUBINET_TRY(check_lengths("q_lengths", given.q_lengths, given.problem.batch, given.problem.q_len));
-  if (given.shared_prefix == 0) return {};
-  const auto shared = shared_problem_of(given, given.kv_lengths);
-  // A case that no kernel serves is a row with its reason.
-  if (shared || shared.error().code == ErrorCode::unsupported) return {};
-  return shared.error();
+  if (given.shared_prefix > 0) CUBINET_TRY(shared_problem_of(given, given.kv_lengths));
+  return {};  // a case that no kernel serves is a row with its reason
 }
 
 Result<void> check_cases(const BenchmarkOptions& options) {
@@ -133,7 +130,7 @@ Result<AttentionPlan> plan_of(const AttentionPlanner& planner, const AttentionIn
 
 BenchmarkAccuracy accuracy_of(const AttentionVerdict& verdict) {
   return {verdict.correct(), verdict.error.worst_row, verdict.error.all_rows, verdict.error.worst_lse,
-          verdict.allowed};
+          verdict.allowed, verdict.allowed_lse};
 }
 
 // Returns the question that peers are asked about a row.
@@ -215,6 +212,7 @@ Result<void> measure_shared_rows(Bench& bench, const std::vector<std::int32_t>& 
                                  std::span<BenchmarkRow> rows) {
   const BenchmarkCase& given = rows.front().given;
   CUBINET_TRY_ASSIGN(const SharedPrefixProblem problem, shared_problem_of(given, lengths));
+  CUBINET_TRY(check_shared_prefix(problem));
   CUBINET_TRY(check_memory(problem.own, problem.own.kv_lengths, bench.device->properties()));
   CUBINET_TRY_ASSIGN(const SharedPrefixCase made,
                      make_shared_prefix_case(bench.runtime, bench.device, problem, problem.own.kv_lengths,

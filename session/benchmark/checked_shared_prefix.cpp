@@ -27,7 +27,8 @@ Result<SharedPrefixProblem> one_prefix_problem(AttentionProblem whole, std::uint
   problem.prefix_len = prefix;
   problem.prefix_lengths = {static_cast<std::int32_t>(prefix)};
   CUBINET_TRY(check_problem(problem.own));
-  CUBINET_TRY(check_shared_prefix(problem));
+  const auto served = check_shared_prefix(problem);
+  if (!served && served.error().code != ErrorCode::unsupported) return served.error();
   return problem;
 }
 

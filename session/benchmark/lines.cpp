@@ -55,6 +55,13 @@ std::string alternative_of(const BenchmarkRow& row) {
                      best.kernel, best.splits);
 }
 
+std::string judgement_of(const BenchmarkAccuracy& accuracy) {
+  if (accuracy.correct) return "correct";
+  return fmt::format(
+      "WRONG: {:.1e} in the worst row, {:.0e} is allowed; {:.1e} in the LSE, {:.1e} is allowed",
+      accuracy.worst_row, accuracy.allowed, accuracy.worst_lse, accuracy.allowed_lse);
+}
+
 }  // namespace
 
 std::string to_line(const BenchmarkRow& row) {
@@ -64,9 +71,7 @@ std::string to_line(const BenchmarkRow& row) {
   return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s{}{}; {}",
                      what, format_seconds(figures.seconds), figures.kv_terabytes, figures.share_of_read * 100,
                      figures.teraflops, peers_of(row, figures), alternative_of(row),
-                     row.accuracy.correct ? "correct"
-                                          : fmt::format("WRONG: {:.1e} in the worst row, {:.0e} is allowed",
-                                                        row.accuracy.worst_row, row.accuracy.allowed));
+                     judgement_of(row.accuracy));
 }
 
 std::string summary_of_goals(std::span<const BenchmarkRow> rows) {

@@ -223,7 +223,8 @@ nlohmann::json describe(const BenchmarkRow& row) {
   described["relative_error"] = {{"worst_row", row.accuracy.worst_row},
                                  {"all_rows", row.accuracy.all_rows},
                                  {"worst_lse", row.accuracy.worst_lse},
-                                 {"allowed", row.accuracy.allowed}};
+                                 {"allowed", row.accuracy.allowed},
+                                 {"allowed_lse", row.accuracy.allowed_lse}};
   described["splits"] = row.splits;
   described["seconds"] = figures.seconds;
   described["seconds_deviation"] = figures.deviation;

@@ -7,6 +7,7 @@
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/cubin_registry/row_table.hpp>
 #include <cubinet/session/attention_json.hpp>
+#include <cubinet/session/checked_shared_prefix.hpp>
 #include <cubinet/session/error_place.hpp>
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/tune.hpp>
@@ -16,15 +17,44 @@
 namespace cubinet {
 namespace {
 
+// A problem to measure, or the reason why it has no plan.
+struct MeasuredProblem {
+  AttentionProblem problem;
+  std::string where;
+  std::optional<Error> error = {};
+};
+
+// Returns the problems of the two attentions over a shared prefix.
+Result<std::vector<AttentionProblem>> parts_of(const Session& session, const DeviceProperties& device,
+                                               const TuneProblem& given) {
+  CUBINET_TRY_ASSIGN(const SharedPrefixProblem shared,
+                     one_prefix_problem(given.problem, given.shared_prefix));
+  CUBINET_TRY_ASSIGN(SharedPrefixPlan plan,
+                     session.plan(without_lengths(shared), DeviceFacts::of(device), {}, device.name));
+  return std::vector{std::move(plan.own.problem), std::move(plan.prefix.problem)};
+}
+
 // Returns the problems to measure: without an append, each one once.
-std::vector<TuneProblem> problems_to_measure(const TuneOptions& options) {
-  std::vector<TuneProblem> problems;
-  for (TuneProblem given : options.problems) {
-    given.problem.append.reset();
-    const bool is_new = std::none_of(problems.begin(), problems.end(), [&](const TuneProblem& other) {
-      return other.problem == given.problem;
-    });
-    if (is_new) problems.push_back(std::move(given));
+Result<std::vector<MeasuredProblem>> problems_to_measure(const Session& session, const TuneOptions& options) {
+  CUBINET_TRY_ASSIGN(const auto device, session.device(options.device));
+  std::vector<MeasuredProblem> problems;
+  for (const TuneProblem& given : options.problems) {
+    std::vector<AttentionProblem> parts = {given.problem};
+    if (given.shared_prefix > 0) {
+      auto found = parts_of(session, device->properties(), given);
+      if (!found) {
+        problems.push_back({given.problem, given.where, with_place(std::move(found).error(), given.where)});
+        continue;
+      }
+      parts = *std::move(found);
+    }
+    for (AttentionProblem& part : parts) {
+      part.append.reset();
+      const bool is_new = std::none_of(problems.begin(), problems.end(), [&](const MeasuredProblem& other) {
+        return !other.error && other.problem == part;
+      });
+      if (is_new) problems.push_back({std::move(part), given.where});
+    }
   }
   return problems;
 }
@@ -70,9 +100,8 @@ bool TuneResult::complete() const {
 }
 
 Result<TuneResult> tune(const Session& session, const TuneOptions& options) {
-  CUBINET_TRY(session.device(options.device));  // reported once, not for each problem
+  CUBINET_TRY_ASSIGN(const std::vector<MeasuredProblem> problems, problems_to_measure(session, options));
   CUBINET_TRY_ASSIGN(const TuningPlace place, TuningPlace::open(session.options(), options.table_file));
-  const std::vector<TuneProblem> problems = problems_to_measure(options);
   TuneAttentionOptions measuring;
   measuring.budget_seconds = options.budget_seconds;
   measuring.cancelled = options.cancelled;
@@ -80,12 +109,14 @@ Result<TuneResult> tune(const Session& session, const TuneOptions& options) {
   TuneResult result;
   result.place = place.name();
   const Stopwatch all;
-  for (const auto& [problem, where] : problems) {
+  for (const auto& [problem, where, error] : problems) {
     if ((result.cancelled = is_cancelled())) break;
     const Stopwatch one;
     TunedProblem tuned;
     tuned.problem = problem;
-    if (auto row = tune_attention(session.runtime(), problem, options.device, measuring)) {
+    if (error) {
+      tuned.error = error;
+    } else if (auto row = tune_attention(session.runtime(), problem, options.device, measuring)) {
       tuned.row = *std::move(row);
       // A later row may be kept even if this one cannot be.
       if (auto kept = place.add_measured(*tuned.row); !kept) tuned.not_kept = std::move(kept).error();
@@ -122,10 +153,12 @@ Result<std::vector<TuneCandidates>> tune_candidates(const Session& session, cons
   CUBINET_TRY_ASSIGN(const auto device, session.device(options.device));
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
                      AttentionPlanner::create(session.runtime(), DeviceFacts::of(device->properties())));
+  CUBINET_TRY_ASSIGN(const std::vector<MeasuredProblem> problems, problems_to_measure(session, options));
   std::vector<TuneCandidates> listed;
-  for (const auto& [problem, where] : problems_to_measure(options)) {
+  for (const auto& [problem, where, error] : problems) {
     TuneCandidates& candidates = listed.emplace_back();
     candidates.problem = problem;
+    if ((candidates.error = error)) continue;
     auto plans = tuning_candidates(planner.request(problem), planner.backends());
     if (plans) {
       candidates.plans = *std::move(plans);

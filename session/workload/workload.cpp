@@ -176,6 +176,10 @@ void Workload::merge(const Workload& other) {
 
 Result<void> add_to_workload(const std::string& path, const WorkloadAttention& attention,
                              const WorkloadDevice& device) {
+  return add_to_workload(path, std::vector<WorkloadEntry>{{attention, {device}}});
+}
+
+Result<void> add_to_workload(const std::string& path, std::vector<WorkloadEntry> entries) {
   auto read = Workload::read(path);
   if (!read && read.error().code != ErrorCode::not_found) return read.error();
   Workload workload = read ? *std::move(read) : Workload();
@@ -183,7 +187,10 @@ Result<void> add_to_workload(const std::string& path, const WorkloadAttention& a
   std::uint64_t next = 0;
   for (const WorkloadEntry& entry : workload.entries())
     next = std::max(next, std::min(entry.first_use, kLatestUse - 1) + 1);
-  workload.add({attention, {device}, next});
+  for (WorkloadEntry& entry : entries) {
+    entry.first_use = std::min(next++, kLatestUse);
+    workload.add(std::move(entry));
+  }
   return workload.write(path);
 }
 

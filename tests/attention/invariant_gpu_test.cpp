@@ -209,6 +209,8 @@ constexpr Kind kKinds[] = {
     {256, 256, 16, 1, 16, kUnlimited, DataType::bf16, DataType::bf16, false, false},
     {192, 128, 4, 4, 24, kUnlimited, DataType::bf16, DataType::bf16, false, false},
     {96, 96, 6, 2, 16, kUnlimited, DataType::fp16, DataType::fp16, false, false},
+    {72, 72, 5, 1, 64, kUnlimited, DataType::bf16, DataType::bf16, true, false},
+    {88, 88, 4, 2, 24, 300, DataType::bf16, DataType::fp32, false, true},
 };
 
 TEST_CASE("Prompts have the same bits whole, in chunks, verified and decoded, in any batch and page") {

@@ -32,15 +32,25 @@ TEST_CASE("every family of prefill is listed once, under the name of a template,
   }
 }
 
-TEST_CASE("warpgroups compute prefill on Hopper alone, and head dims of whole blocks of 64 elements") {
+TEST_CASE("warpgroups compute prefill on Hopper alone") {
   AttentionProblem problem = prefill::prompts(4, 5000, 5000);
   CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
   CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty());
   CHECK(kAttentionPrefillWgmma.gap(problem, {10, 0}).find("9.0") != std::string::npos);
   CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {10, 0}));
-  problem.head_dim_qk = problem.head_dim_v = 96;
-  CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("96") != std::string::npos);
-  CHECK_FALSE(kAttentionPrefillWgmma.preferred(problem, {9, 0}));
+}
+
+TEST_CASE("warpgroups pad the rows of head dims 72 to 96 of 16 bits, and leave those of e4m3") {
+  AttentionProblem problem = prefill::prompts(4, 5000, 5000);
+  for (const std::uint32_t head_dim : {72U, 80U, 88U, 96U}) {
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    for (const DataType type : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
+      problem.data_type_q = problem.data_type_k = problem.data_type_v = type;
+      const bool is_narrow = type == DataType::e4m3;
+      CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).empty() != is_narrow);
+      CHECK(kAttentionPrefillWgmma.preferred(problem, {9, 0}) != is_narrow);
+    }
+  }
 }
 
 TEST_CASE("warpgroups leave pages that are no groups of eight tokens to the portable family") {
@@ -77,6 +87,10 @@ TEST_CASE("every plan of warpgroups is a specification that the template accepts
     std::uint32_t head_dim_v;
   };
   for (const Rows& rows : {Rows{DataType::bf16, 64, 64},
+                           {DataType::bf16, 72, 72},
+                           {DataType::bf16, 80, 80},
+                           {DataType::fp16, 88, 88},
+                           {DataType::fp16, 96, 96},
                            {DataType::bf16, 128, 128},
                            {DataType::bf16, 192, 128},
                            {DataType::bf16, 256, 256},
@@ -148,9 +162,42 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
   CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
   type = DataType::e4m3;
-  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{128, 192, 2, 4});
-  CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{128, 128, 2, 4});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2, 4});
+  CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{192, 128, 2, 4});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4});
+}
+
+TEST_CASE("tiles of padded rows have 192 rows, with longer steps of plain contiguous KV") {
+  for (const std::uint32_t head_dim : {72U, 80U, 88U, 96U}) {
+    AttentionProblem problem = prefill::prompts(4, 8192, 8192);
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    const auto tile = [&] { return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma).tile; };
+    CHECK(tile() == PrefillTile{192, 96, 2});
+    problem.layout = QkvLayout::contiguous_kv;
+    CHECK(tile() == PrefillTile{192, 112, 2});
+    problem.soft_cap = 30;
+    CHECK(tile() == PrefillTile{192, 96, 2});
+  }
+}
+
+TEST_CASE("the template of warpgroups has steps of 96, 112 and 192 tokens of padded rows alone") {
+  const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
+  const auto resolves = [&](int head_dim, int tokens, const char* type = "bf16") {
+    KernelSpec spec{kAttentionPrefillWgmma.name, {}};
+    spec.set("head_dim_qk", head_dim).set("head_dim_v", head_dim).set("tile_size_kv", tokens);
+    spec.set("dtype", type);
+    return static_cast<bool>(kernel_template->resolve(spec));
+  };
+  for (const int tokens : {96, 112, 192}) {
+    CHECK(resolves(80, tokens));
+    CHECK_FALSE(resolves(64, tokens));
+    CHECK_FALSE(resolves(128, tokens));
+  }
+  CHECK_FALSE(resolves(80, 160));
+  CHECK_FALSE(resolves(80, 224));
+  CHECK_FALSE(resolves(80, 128, "e4m3"));
+  CHECK_FALSE(resolves(128, 112, "e4m3"));
+  CHECK(resolves(128, 96, "e4m3"));
 }
 
 TEST_CASE("tiles of e4m3 that fold less often have specifications and rows of their own") {
@@ -169,7 +216,7 @@ TEST_CASE("tiles of e4m3 that fold less often have specifications and rows of th
       narrow.data_type_o = DataType::e4m3;
       CHECK(kAttentionPrefillWgmma.tiles_of_other_error(narrow).empty());
       tiles.insert(tiles.end(), others.begin(), others.end());
-      std::set<std::pair<std::uint32_t, std::uint32_t>> steps;
+      std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> shapes;
       for (const PrefillTile& tile : tiles) {
         const KernelSpec spec = prefill_specification(kAttentionPrefillWgmma, problem, tile);
         const auto resolved = kernel_template->resolve(spec);
@@ -182,7 +229,7 @@ TEST_CASE("tiles of e4m3 that fold less often have specifications and rows of th
         const auto row = kernel_template->row(*resolved);
         REQUIRE(row);
         CHECK((*row)->traits.step_kv == tile.kv * std::max(tile.fold_steps, 1U));
-        CHECK(steps.insert({(*row)->traits.step_kv, tile.kv}).second);
+        CHECK(shapes.insert({(*row)->traits.step_kv, tile.kv, tile.q}).second);
       }
     }
   }
@@ -192,7 +239,11 @@ TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits t
   AttentionProblem problem = prefill::prompts(4, 5000, 5000);
   problem.numerics = AttentionNumerics::invariant;
   const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
-  for (const auto& [qk, v, rows] : {std::tuple{64U, 64U, 192U}, {128U, 128U, 128U}, {192U, 128U, 128U}}) {
+  for (const auto& [qk, v, rows] : {std::tuple{64U, 64U, 192U},
+                                    {72U, 72U, 128U},
+                                    {96U, 96U, 128U},
+                                    {128U, 128U, 128U},
+                                    {192U, 128U, 128U}}) {
     for (const bool caps : {false, true}) {
       problem.head_dim_qk = qk;
       problem.head_dim_v = v;

@@ -98,7 +98,7 @@ TEST_CASE("generation is left to decode where decode serves it") {
     CHECK(gap_of(problem).empty());
   }
   problem.tokens_per_page = 64;
-  for (const std::uint32_t head_dim : {72U, 80U, 96U}) {
+  for (const std::uint32_t head_dim : {72U, 80U, 88U, 96U}) {
     problem.head_dim_qk = problem.head_dim_v = head_dim;
     CHECK(gap_of(problem).empty());
   }

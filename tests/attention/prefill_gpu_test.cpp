@@ -50,6 +50,7 @@ TEST_CASE("Prefill attention agrees with float64 for every head dim, layout and 
   for (const auto& [qk, v] : {std::pair{64U, 64U},
                               {72U, 72U},
                               {80U, 80U},
+                              {88U, 88U},
                               {96U, 96U},
                               {128U, 128U},
                               {192U, 128U},
@@ -162,10 +163,12 @@ TEST_CASE("Pages of any multiple of eight tokens are read, in both orders and by
   if (!gpu) return;
   for (const std::uint32_t page_size : {8U, 16U, 24U, 40U, 56U, 64U, 72U, 128U, 136U, 256U}) {
     for (const KvOrder order : {KvOrder::nhd, KvOrder::hnd}) {
-      AttentionProblem problem = prompts(128, 70, page_size);
-      problem.kv_order = order;
-      problem.separate_page_tables = page_size % 16 != 0;
-      check_every_kernel(*gpu, problem);
+      for (const std::uint32_t head_dim : {80U, 128U}) {
+        AttentionProblem problem = prompts(head_dim, 70, page_size);
+        problem.kv_order = order;
+        problem.separate_page_tables = page_size % 16 != 0;
+        check_every_kernel(*gpu, problem);
+      }
     }
   }
 }
@@ -267,7 +270,7 @@ TEST_CASE("New rows are appended before prefill attends to them") {
 TEST_CASE("Splits of KV are combined, whatever rows, masks, windows and lengths they meet") {
   const auto gpu = hopper();
   if (!gpu) return;
-  for (const std::uint32_t head_dim : {64U, 128U, 192U, 256U}) {
+  for (const std::uint32_t head_dim : {64U, 72U, 96U, 128U, 192U, 256U}) {
     for (const std::uint32_t splits : {2U, 3U, 6U}) {
       AttentionProblem problem = prompts(head_dim, 150);
       if (head_dim == 192) problem.head_dim_v = 128;
@@ -290,39 +293,6 @@ TEST_CASE("Splits of KV are combined, whatever rows, masks, windows and lengths 
   groups.kv_len = 5000;
   groups.scales_on_device = true;
   check_every_kernel(*gpu, groups, 7);
-}
-
-TEST_CASE("Heads that are not whole blocks apart are read in boxes of eight tokens") {
-  const auto gpu = hopper();
-  if (!gpu) return;
-  AttentionProblem problem = prompts(128, 60);
-  const AttentionInputs inputs =
-      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
-  constexpr std::int64_t kHead = 136;
-  const std::int64_t token = kHead * problem.heads_kv;
-  const std::int64_t rows = std::int64_t{inputs.pages} * problem.tokens_per_page * problem.heads_kv;
-  const auto spread = [&](const ElementBits& elements) {
-    DeviceBuffer pool = ok(DeviceBuffer::allocate(gpu->device, static_cast<std::size_t>(rows * kHead) * 2));
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const auto* const first = reinterpret_cast<const std::byte*>(elements.data() + row * 128);
-      ok(pool.copy_from(ByteView(first, 256), static_cast<std::size_t>(row * kHead) * 2));
-    }
-    return pool;
-  };
-  const DeviceBuffer k = spread(inputs.k);
-  const DeviceBuffer v = spread(inputs.v);
-  for (const KernelSpec& kernel : kernels_of(*gpu, problem)) {
-    CAPTURE(kernel.to_string());
-    const BoundAttention attention = bind(*gpu, problem, 0, true, kernel);
-    const TensorBuffers buffers = upload(*gpu, attention, inputs);
-    AttentionTensors tensors = buffers.tensors();
-    tensors.k = DeviceTensor(k.address(), k.size(), {problem.tokens_per_page * token, token, kHead});
-    tensors.v = DeviceTensor(v.address(), v.size(), {problem.tokens_per_page * token, token, kHead});
-    const Stream stream = ok(Stream::create(gpu->device));
-    ok(attention.run(tensors, stream.handle()));
-    ok(stream.synchronize());
-    compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
-  }
 }
 
 TEST_CASE("A graph of prefill serves all lengths and offsets up to its bounds") {

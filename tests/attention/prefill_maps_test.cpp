@@ -91,6 +91,30 @@ TEST_CASE("a box of pages has all columns, or a block where heads are not whole 
   CHECK(parts.box == std::array<std::uint32_t, 5>{64, 8, 1, 1, 1});
 }
 
+TEST_CASE("rows that end within a block have a box for each block, with all tokens of a page") {
+  AttentionProblem problem = small_heads();
+  problem.head_dim_qk = problem.head_dim_v = 80;
+  constexpr std::uint64_t kPaddedRow = 80 * 2;
+  problem.tokens_per_page = 48;
+  AttentionTensors tensors;
+  tensors.q = {0x1000, 1000 * 32 * kPaddedRow};
+  tensors.k = tensors.v = {0x2000, 7 * 48 * 8 * kPaddedRow};
+  const PrefillMaps maps = prefill_maps_of(problem, tensors, 4);
+  CHECK(maps.q.sizes == std::array<std::uint64_t, 5>{80, 32, 500, 2, 1});
+  CHECK(maps.q.box == std::array<std::uint32_t, 5>{64, 4, 16, 1, 1});
+  CHECK(maps.k.sizes == std::array<std::uint64_t, 5>{80, 8, 8, 6, 7});  // columns after 80 are zeros
+  CHECK(maps.k.strides_bytes[1] == kPaddedRow);
+  CHECK(maps.k.box == std::array<std::uint32_t, 5>{64, 8, 1, 2, 1});
+  problem.kv_order = KvOrder::hnd;  // heads are whole blocks apart, and their rows are not blocks
+  CHECK(prefill_maps_of(problem, tensors, 4).k.sizes == maps.k.sizes);
+  problem.layout = QkvLayout::contiguous_kv;
+  const TensorMapDescription contiguous = prefill_maps_of(problem, tensors, 4).k;
+  CHECK(contiguous.sizes == std::array<std::uint64_t, 5>{80, 1000, 8, 2, 1});
+  CHECK(contiguous.box == std::array<std::uint32_t, 5>{64, 128, 1, 1, 1});
+  for (const TensorMapDescription& map : {maps.q, maps.k, maps.v, contiguous})
+    CHECK(check_tensor_map(map));
+}
+
 TEST_CASE("rows of e4m3 have boxes of 128 columns, which may be more than a head has") {
   AttentionProblem problem = small_heads();
   problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;

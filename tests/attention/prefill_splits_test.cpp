@@ -87,6 +87,9 @@ TEST_CASE("a split plan has partial results of every row, and the kernel that co
   CHECK(made.workspace.scratch_bytes == rows * 129 * 4);
   CHECK(made.workspace.counter_bytes == kWorkspaceAlignment);
   CHECK(prefill_combine_grid(asked.problem) == std::array<std::uint32_t, 3>{512 * 8 * 128 / 1024, 1, 1});
+  AttentionProblem padded = asked.problem;
+  padded.head_dim_v = 72;  // a row has 16 lanes, too
+  CHECK(prefill_combine_grid(padded) == prefill_combine_grid(asked.problem));
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
   const auto combine = catalog->find(kPrefillCombineTemplate);

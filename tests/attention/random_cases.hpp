@@ -59,7 +59,8 @@ inline PlanOptions random_way(const std::map<std::string, std::vector<PlanOption
   }
   PlanOptions way = dice.pick(chosen.empty() || dice.one_of(5) ? family->second : chosen);
   compiled.insert(way.kernel->to_string());
-  if (dice.one_of(10)) {
+  // Tiles of prompts split generation in equal parts alone.
+  if (family->first != "attention_prefill_wgmma" && dice.one_of(10)) {
     way.splits.reset();
     way.split_tokens = dice.pick({128U, 512U});
   }

@@ -119,7 +119,7 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(unknown, "attention_decode"));
   CHECK(test::holds(unknown, "attention_wide"));
   CHECK(test::holds(unknown, "head_dim_qk"));
-  CHECK(test::holds(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 112; }), "64, 72, 80, 96, 128"));
+  CHECK(test::holds(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 112; }), "64, 72, 80, 88, 96, 128"));
   CHECK(changed([](P& p) { p.tokens_per_page = 512; }).empty());
   CHECK(changed([](P& p) { p.head_dim_qk = p.head_dim_v = 80; }).empty());
   CHECK(test::holds(changed([](P& p) { p.tokens_per_page = 512, p.mask = AttentionMask::custom; }),

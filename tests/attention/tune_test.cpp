@@ -2,9 +2,11 @@
 #include "bound_fixture.hpp"
 
 #include <cubinet/attention/tuning.hpp>
+#include <cubinet/kernel_templates/attention_prefill_parameters.h>
 #include <cubinet/loader/stream.hpp>
 
 #include <atomic>
+#include <cstring>
 
 namespace cubinet {
 namespace {
@@ -111,6 +113,16 @@ TEST_CASE("prompts of e4m3 are compared over V of ones, too, in the same scratch
   CHECK(setting.stub.calls("cuMemAlloc") == allocations);
   CHECK(row.kernel.name == "attention_prefill_wgmma");
   CHECK(row.candidates == 1);
+  // The row serves up to 128 tokens, which are compared first. The problem itself is timed.
+  const auto longest_kv = [](const cubinet_stub_launch_record& launch) {
+    kernel_templates::AttentionPrefillParameters parameters;
+    REQUIRE(launch.argument_bytes >= sizeof(parameters));
+    std::memcpy(&parameters, launch.arguments, sizeof(parameters));
+    return parameters.max_kv_length;
+  };
+  const auto made = launches();
+  CHECK(longest_kv(made.front()) == 128);
+  CHECK(longest_kv(made.back()) == 100);
 }
 
 TEST_CASE("a measurement ends when it is cancelled, before and after it has loaded its kernels") {

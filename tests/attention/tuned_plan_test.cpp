@@ -88,6 +88,24 @@ TEST_CASE("prompts share a row if their query lengths round up to the same power
   CHECK(problem_of(512) != problem_of(8192));
 }
 
+TEST_CASE("the longest problem that a row serves is of its bucket, and one token more is not") {
+  const TuningTable table = table_of(row_of(llama(8, 5000)));
+  const AttentionProblem longest = longest_served(llama(8, 5000));
+  CHECK(longest.kv_len == 8192);
+  CHECK(longest.kv_lengths == std::vector<std::int32_t>(4, 8192));
+  CHECK(longest.batch == 4);  // 32768 of 40000 tokens
+  CHECK_FALSE(resolve_with(full(8, longest.kv_len), table).plan->measured.empty());
+  CHECK(resolve_with(full(8, longest.kv_len + 1), table).plan->measured.empty());
+  AttentionProblem window = llama(1, 8192);
+  window.window = 1000;
+  CHECK(longest_served(window).kv_len == 8192);
+  CHECK(longest_served(window).window == 1024);
+  CHECK(longest_served(window).batch == 1);
+  CHECK(tuning_problem(longest_served(window)) == tuning_problem(window));
+  CHECK(longest_served(llama(1, 5000)).batch == 1);
+  CHECK(longest_served(llama(1, 5000)).window == kUnlimited);
+}
+
 TEST_CASE("invariant numerics have rows of their own") {
   AttentionProblem problem = llama(8, 8192);
   const std::string fast = tuning_problem(problem);

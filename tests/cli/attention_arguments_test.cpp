@@ -130,6 +130,29 @@ TEST_CASE("every option reaches the problem") {
   CHECK(device->sm_count == 152);
 }
 
+TEST_CASE("a shared prefix is a part of the problem in all verbs") {
+  AttentionArguments arguments = minimal();
+  CHECK_FALSE(*shared_prefix_of(arguments, *attention_problem_of(arguments)));
+  CLI::App app;
+  add_attention_arguments(app, arguments);
+  app.parse("--batch 3 --kv-len 500 --heads-q 32 --shared-prefix 400");
+  const auto problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  CHECK(problem->kv_len == 500);
+  const auto shared = shared_prefix_of(arguments, *problem);
+  REQUIRE(shared);
+  CHECK((*shared)->prefix_len == 400);
+  CHECK((*shared)->own.kv_len == 100);
+  CHECK((*shared)->own.batch == 3);
+  arguments.window = 10;  // no kernel serves it, which is not the line's error
+  CHECK(attention_problem_of(arguments));
+  arguments.shared_prefix = 500;
+  const auto none_own = attention_problem_of(arguments);
+  REQUIRE_FALSE(none_own);
+  CHECK(in_tool_terms(none_own.error().message) ==
+        "a shared prefix of 500 tokens leaves fewer own tokens of --kv-len 500 than --q-len, 1");
+}
+
 TEST_CASE("how rows are rotated is said of an append alone") {
   for (const char* option : {"--rope interleaved", "--rope-dim 64", "--lengths-exclude-new"}) {
     AttentionArguments arguments;

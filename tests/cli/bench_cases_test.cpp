@@ -104,7 +104,7 @@ TEST_CASE("a case of the library has what the options say") {
 
 TEST_CASE("the sweeps that come with the library are sweeps") {
   for (const char* name : {"speculative.txt", "decode.txt", "latent.txt", "latent_batches.txt", "prefill.txt",
-                           "invariant.txt"}) {
+                           "invariant.txt", "nvrtc_bits.txt"}) {
     std::ifstream file(std::string(CUBINET_SWEEPS) + "/" + name);
     std::stringstream text;
     text << file.rdbuf();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/skip.hpp"
-#include "tool.hpp"
+#include "select_line.hpp"
 #include "unwilling_home.hpp"
 
 #include <doctest/doctest.h>
@@ -370,6 +370,30 @@ TEST_CASE("prebuild builds a matrix and problems together, and lists the problem
   const ToolResult none = sandbox.run(problem_line(sandbox));
   CHECK(none.status == 2);
   CHECK(contains(none.json()["error"]["message"].get<std::string>(), "there is nothing to build"));
+}
+
+TEST_CASE(
+    "prebuild of a problem over a shared prefix makes the kernels of a workload that select has written") {
+  const Sandbox sandbox;
+  const std::string problem = "--batch 64 --kv-len 2048 --shared-prefix 2000 --heads-q 4 --head-dim-qk 64";
+  sandbox.write("p.txt", problem + "\n" + problem + " --window 100\n");
+  const ToolResult built = sandbox.run(problem_line(sandbox));
+  CHECK_MESSAGE(built.status == 1, built.err);
+  REQUIRE(built.json()["unserved"].size() == 1);
+  CHECK(contains(built.json()["unserved"][0]["reason"].get<std::string>(), "hides tokens of a prefix"));
+  std::set<std::string> templates;
+  const auto results = built.json()["results"];
+  for (const auto& kernel : results)
+    templates.insert(kernel["template"].get<std::string>());
+  CHECK(templates.contains("attention_decode"));
+  CHECK(templates.contains("attention_merge"));
+  const ToolResult selected = select_in(sandbox, problem + " --device 9.0 --workload " + sandbox.path("w"));
+  REQUIRE_MESSAGE(selected.status == 0, selected.err);
+  const ToolResult again =
+      sandbox.run({"prebuild", "-o", sandbox.path("w.bundle"), "--workload", sandbox.path("w"), "--json"});
+  REQUIRE_MESSAGE(again.status == 0, again.err);
+  CHECK(again.json()["compiled"] == 0);
+  CHECK(again.json()["kernels"] == built.json()["kernels"]);
 }
 
 TEST_CASE("prebuild without a matrix or problems, or with half of them, is wrong usage") {

@@ -2,6 +2,8 @@
 #include "driver_setting.hpp"
 #include "support/skip.hpp"
 
+#include <cubinet/base/sha256.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,6 +61,19 @@ TEST_CASE("a device that computes nothing is found out") {
   CHECK(document["requested"] == "auto");
   CHECK(document["backend"] == "templates");
   CHECK(decode(sandbox, {"--iterations", "2"}, with_driver()).json()["kernel"]["source"] == "registry");
+}
+
+TEST_CASE("a run states the digests of its outputs") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
+  const Sandbox sandbox;
+  const auto digest_of_nan = [](std::size_t bytes) {  // buffers that nothing has written
+    return cubinet::sha256(cubinet::Bytes(bytes, std::byte{0xff})).to_hex();
+  };
+  const ToolResult result = decode(sandbox, {"--iterations", "1"}, with_driver());
+  CAPTURE(result.out);
+  const auto output = result.json()["output"];
+  CHECK(output["sha256"] == digest_of_nan(std::size_t{2} * 4 * 64 * 2));
+  CHECK(output["lse_sha256"] == digest_of_nan(std::size_t{2} * 4 * 4));
 }
 
 TEST_CASE("a step that appends tells of the kernel that attends, and whether the cache is as it should be") {

@@ -291,6 +291,29 @@ TEST_CASE("rows that cannot be read are told on stderr and the others serve") {
   CHECK(select_in(sandbox, "--table " + sandbox.path("empty.h") + kLlama).status == 2);
 }
 
+TEST_CASE("over a shared prefix select names the kernels of both attentions and of the merge") {
+  const std::string problem =
+      "--batch 64 --kv-len 33792 --shared-prefix 32768 --heads-q 32 --heads-kv 8 --device 9.0 ";
+  const Sandbox sandbox;
+  const auto document = select_in(sandbox, problem + "--workload " + sandbox.path("w")).json();
+  CHECK(document["shared_prefix"] == 32768);
+  CHECK(document["problem"]["kv_len"] == 33792);
+  CHECK(document["own"]["function"] == "attention_decode");
+  CHECK(contains(document["prefix"]["function"].get<std::string>(), "attention_"));
+  CHECK(document["prefix"]["mask"] == "dense");
+  CHECK(document["merge"] == "attention_merge(dtype=bf16, dtype_o=bf16)");
+  const std::string workload = sandbox.read("w");
+  CHECK(contains(workload, "\"kv_len\":1024"));
+  CHECK(contains(workload, "\"kv_len\":32768"));
+  CHECK(contains(workload, "\"name\":\"attention_merge\""));
+  const ToolResult window = select(problem + "--window 100");
+  CHECK(window.status == 1);
+  CHECK(contains(window.json()["error"]["message"].get<std::string>(), "--window is 100"));
+  const ToolResult launch = select(problem + "--launch");
+  CHECK(launch.status == 2);
+  CHECK(contains(launch.json()["error"]["message"].get<std::string>(), "a shared prefix makes two"));
+}
+
 TEST_CASE("wrong usage of select ends with 2") {
   const std::string good = "--batch 1 --kv-len 4096 --heads-q 32 --heads-kv 8 --device sm_100 ";
   CHECK(select(good).status == 0);

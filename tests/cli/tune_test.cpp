@@ -130,6 +130,31 @@ TEST_CASE("a dry run tells of a problem that nothing serves, and lists the next 
   CHECK(results[1]["candidates"].size() > 3);
 }
 
+TEST_CASE("over a shared prefix both attentions are measured, and a plan over it uses the rows") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
+  const Sandbox sandbox;
+  const std::vector<std::string> prefix = {"--shared-prefix", "30"};
+  std::vector<std::string> problem = kProblem;
+  problem.insert(problem.end(), prefix.begin(), prefix.end());
+  CHECK(tool(sandbox, {"tune", "--dry-run"}, problem).json()["results"].size() == 2);
+  const ToolResult tuned = tool(sandbox, {"tune", "--budget", "1"}, problem);
+  REQUIRE_MESSAGE(tuned.status == 0, tuned.err);
+  const auto results = tuned.json()["results"];
+  REQUIRE(results.size() == 2);
+  CHECK(results[0]["kv_len"] == 10);
+  CHECK(results[1]["kv_len"] == 30);
+  CHECK(results[1]["batch"] == 1);
+  const ToolResult ran = tool(sandbox, {"run", "decode", "--iterations", "1"}, problem);
+  CAPTURE(ran.out);
+  CHECK(contains(ran.json()["measured"].get<std::string>(), "measured 20"));
+
+  sandbox.write("s.txt", "--kv-len 40 --heads-q 4 --page-size 16 --shared-prefix 30 --window 20\n");
+  const ToolResult refused = tool(sandbox, {"tune", "--sweep", sandbox.path("s.txt")});
+  CHECK(refused.status == 1);
+  const auto reason = refused.json()["results"][0]["error"]["message"].get<std::string>();
+  CHECK(contains(reason, "line 1: attention over shared prefixes: --window is 20"));
+}
+
 TEST_CASE("a problem that no device holds is told at once, and the next one is measured") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
   const Sandbox sandbox;

@@ -278,7 +278,7 @@ TEST_CASE(
       }
     }
   }
-  for (const auto& [qk, v] : {std::pair{64, 64}, {128, 128}, {192, 128}}) {
+  for (const auto& [qk, v] : {std::pair{64, 64}, {72, 72}, {88, 88}, {96, 96}, {128, 128}, {192, 128}}) {
     for (const char* layout : {"paged", "contiguous"}) {
       const bool is_paged = std::string_view(layout) == "paged";
       for (const bool is_tall : {false, true}) {

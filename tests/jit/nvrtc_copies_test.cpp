@@ -31,12 +31,47 @@ std::shared_ptr<const NvrtcApi> original(const std::filesystem::path& library) {
   return *opened;
 }
 
-Result<Bytes> compile(const NvrtcApi& api) {
-  CUBINET_TRY_ASSIGN(auto program,
-                     NvrtcProgram::create(api, "__global__ void k(int* p) { *p = 1; }\n", "p.cu", {}));
+Result<Bytes> compile(const NvrtcApi& api,
+                      const std::string& source = "__global__ void k(int* p) { *p = 1; }\n") {
+  CUBINET_TRY_ASSIGN(auto program, NvrtcProgram::create(api, source, "p.cu", {}));
   if (const nvrtcResult result = program.compile({"--gpu-architecture=sm_90a"}); result != NVRTC_SUCCESS)
     return nvrtc_error(api, result, "compiling a test");
   return program.cubin();
+}
+
+// An action of SIGINT whose flags signal() would drop. The previous one returns at the end.
+class OurInterrupt {
+ public:
+  OurInterrupt() {
+    ours_.sa_sigaction = [](int, siginfo_t*, void*) {};
+    ours_.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGINT, &ours_, &before_);
+  }
+  ~OurInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
+  OurInterrupt(const OurInterrupt&) = delete;
+  OurInterrupt& operator=(const OurInterrupt&) = delete;
+
+  bool has_handler() const { return now().sa_sigaction == ours_.sa_sigaction; }
+  bool has_flags() const { return (now().sa_flags & SA_RESTART) == 0 && (now().sa_flags & SA_SIGINFO) != 0; }
+
+ private:
+  static struct sigaction now() {
+    struct sigaction action = {};
+    ::sigaction(SIGINT, nullptr, &action);
+    return action;
+  }
+
+  struct sigaction ours_ = {};
+  struct sigaction before_ = {};
+};
+
+// Returns a source that compiles for much longer than NVRTC has its own signal actions.
+std::string long_source() {
+  std::string source;
+  for (int i = 0; i < 600; ++i)
+    source += "__global__ void k" + std::to_string(i) + "(float* p) { p[threadIdx.x] = sinf(p[0] + " +
+              std::to_string(i) + "); }\n";
+  return source;
 }
 
 }  // namespace
@@ -77,11 +112,7 @@ TEST_CASE("a library whose file is gone is shared by all compilations") {
 }
 
 TEST_CASE("many threads that compile at once use a bounded number of copies and leave the signal actions") {
-  struct sigaction ours = {};
-  ours.sa_sigaction = [](int, siginfo_t*, void*) {};
-  ours.sa_flags = SA_SIGINFO;
-  struct sigaction before = {};
-  ::sigaction(SIGINT, &ours, &before);
+  const OurInterrupt interrupt;
   NvrtcCopies copies(original(location().library));
   constexpr unsigned kThreads = 12;
   std::vector<Result<Bytes>> images(kThreads, Error{ErrorCode::internal, "not compiled"});
@@ -105,9 +136,33 @@ TEST_CASE("many threads that compile at once use a bounded number of copies and 
     different.insert(*image);
   }
   CHECK(different.size() == 1);
-  struct sigaction now = {};
-  ::sigaction(SIGINT, &before, &now);
-  const bool same_handler = now.sa_sigaction == ours.sa_sigaction;
-  CHECK(same_handler);
-  CHECK((now.sa_flags & SA_RESTART) == 0);
+  CHECK(interrupt.has_handler());
+  CHECK(interrupt.has_flags());
+}
+
+TEST_CASE("a compilation that begins when another has dropped the flags of a signal action keeps them") {
+  const OurInterrupt interrupt;
+  // Copies, because only the first compilation of a library changes the actions.
+  const auto library = original(location().library);
+  const auto first = library->copy();
+  const auto second = library->copy();
+  REQUIRE(first);
+  REQUIRE(second);
+  Result<Bytes> image(Error{ErrorCode::internal, "not compiled"});
+  std::atomic<bool> ended{false};
+  std::thread beside([&] {
+    image = compile(**first, long_source());
+    ended = true;
+  });
+  // NVRTC sets its own handler, then ours with signal(), and compiles on.
+  while (!ended && !(interrupt.has_handler() && !interrupt.has_flags()))
+    std::this_thread::yield();
+  const bool was_dropped = !interrupt.has_flags();
+  const auto other = compile(**second);
+  beside.join();
+  CHECK(image);
+  CHECK(other);
+  CHECK(was_dropped);
+  CHECK(interrupt.has_handler());
+  CHECK(interrupt.has_flags());
 }

@@ -8,11 +8,34 @@
 #include <doctest/doctest.h>
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace cubinet;
 using test::check_without_a_word;
 using test::open_compiler;
+
+namespace {
+
+// Adds a kernel of attention_prefill, or none if its tile does not fit the shared memory of the
+// target, as tall tiles of wide heads. It has all options or none.
+void add_portable(std::vector<CompileRequest>& requests, CompileRequest request, int head_dim, int rows,
+                  bool all_options) {
+  request.spec.set("head_dim_qk", head_dim)
+      .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
+      .set("tile_size_q", rows)
+      .set("kv_layout", all_options ? "paged" : "contiguous")
+      .set("mask", all_options ? "causal" : "dense")
+      .set("sliding_window", ParameterValue(all_options))
+      .set("soft_cap", ParameterValue(all_options))
+      .set("separate_page_tables", ParameterValue(all_options));
+  const auto resolved = request.kernel_template->resolve(request.spec);
+  REQUIRE(resolved);
+  if (request.kernel_template->check_target(*resolved, request.target))
+    requests.push_back(std::move(request));
+}
+
+}  // namespace
 
 TEST_CASE(
     "prefill attention of warpgroups compiles for all its head dims and masks, without a warning or a "
@@ -27,6 +50,16 @@ TEST_CASE(
   std::vector<CompileRequest> requests;
   for (const Kernel& kernel : {Kernel{64, 64, 192, 128, true},
                                {64, 64, 128, 128, false},
+                               {72, 72, 192, 96, false},
+                               {72, 72, 128, 192, true},
+                               {80, 80, 192, 112, true},
+                               {80, 80, 128, 128, false},
+                               {88, 88, 192, 112, true},
+                               {88, 88, 128, 128, false},
+                               {96, 96, 192, 96, false},
+                               {96, 96, 192, 112, true},
+                               {96, 96, 128, 192, true},
+                               {96, 96, 128, 128, false},
                                {128, 128, 128, 128, false},
                                {128, 128, 128, 176, true},
                                {192, 128, 128, 128, false},
@@ -64,7 +97,7 @@ TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, with
   };
   std::vector<CompileRequest> requests;
   for (const Kernel& kernel : {Kernel{64, 128, 128, 4, false, true},
-                               {64, 128, 192, 4, true, false},
+                               {64, 192, 128, 4, false, true},
                                {64, 192, 160, 0, true, false},
                                {128, 128, 128, 4, false, false},
                                {128, 128, 128, 8, true, false},
@@ -97,7 +130,7 @@ TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, with
 TEST_CASE("the kernels that combine splits of prefill compile without a warning or a stack") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_90a", "sm_80"}) {
-    for (const int head_dim : {64, 128, 256}) {
+    for (const int head_dim : {64, 72, 96, 128, 256}) {
       for (const char* output : {"bf16", "fp16", "fp32", "e4m3"}) {
         CompileRequest request = test::builtin_request("attention_prefill_combine", target);
         request.spec.set("head_dim_v", head_dim).set("dtype_o", output);
@@ -113,25 +146,14 @@ TEST_CASE("the kernels that combine splits of prefill compile without a warning 
 TEST_CASE("no shape of prefill attention has registers to spill, on old and new targets") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const int head_dim : {64, 72, 96, 128, 192, 256, 512}) {
+    for (const int head_dim : {64, 72, 88, 96, 128, 192, 256, 512}) {
       for (const int rows : {64, 128}) {
         for (const bool all_options : {false, true}) {
-          CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
-          request.spec.set("head_dim_qk", head_dim)
-              .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-              .set("tile_size_q", rows)
-              .set("stages", head_dim >= 256 ? 1 : 2)
+          CompileRequest request = test::builtin_request("attention_prefill", target);
+          request.spec.set("stages", head_dim >= 256 ? 1 : 2)
               .set("dtype", rows == 64 ? "bf16" : "fp16")
-              .set("dtype_o", all_options ? "fp32" : "bf16")
-              .set("kv_layout", all_options ? "paged" : "contiguous")
-              .set("mask", all_options ? "causal" : "dense")
-              .set("sliding_window", ParameterValue(all_options))
-              .set("soft_cap", ParameterValue(all_options))
-              .set("separate_page_tables", ParameterValue(all_options));
-          // Tall tiles of wide heads do not fit the shared memory of every target.
-          const auto resolved = request.kernel_template->resolve(request.spec);
-          REQUIRE(resolved);
-          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
+              .set("dtype_o", all_options ? "fp32" : "bf16");
+          add_portable(requests, std::move(request), head_dim, rows, all_options);
         }
       }
     }
@@ -147,24 +169,13 @@ TEST_CASE("no shape of prefill attention over KV of e4m3 has registers to spill,
       for (const int rows : {64, 128}) {
         for (const bool narrow_q : {false, true}) {
           const bool all_options = narrow_q == (rows == 64);
-          CompileRequest& request = requests.emplace_back(test::builtin_request("attention_prefill", target));
-          request.spec.set("head_dim_qk", head_dim)
-              .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-              .set("tile_size_q", rows)
-              .set("dtype", narrow_q ? "e4m3" : "bf16")
+          CompileRequest request = test::builtin_request("attention_prefill", target);
+          request.spec.set("dtype", narrow_q ? "e4m3" : "bf16")
               .set("dtype_kv", "e4m3")
               .set("dtype_o", !all_options                          ? "bf16"
                               : std::string_view(target) == "sm_80" ? "fp32"
-                                                                    : "e4m3")
-              .set("kv_layout", all_options ? "paged" : "contiguous")
-              .set("mask", all_options ? "causal" : "dense")
-              .set("sliding_window", ParameterValue(all_options))
-              .set("soft_cap", ParameterValue(all_options))
-              .set("separate_page_tables", ParameterValue(all_options));
-          // Tall tiles of wide heads do not fit the shared memory of every target.
-          const auto resolved = request.kernel_template->resolve(request.spec);
-          REQUIRE(resolved);
-          if (!request.kernel_template->check_target(*resolved, request.target)) requests.pop_back();
+                                                                    : "e4m3");
+          add_portable(requests, std::move(request), head_dim, rows, all_options);
         }
       }
     }

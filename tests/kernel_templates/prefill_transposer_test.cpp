@@ -62,14 +62,16 @@ void check(int stage, const InvisibleRows& invisible) {
     const auto element = [&](int token, int column) { return names_tokens ? token + 1 : column + 1; };
     shared_memory.fill(std::byte{0xff});
     write_v(layout, stage, element);
-    Warp::run([&] {
-      const TransposerOfV transposer(layout);
-      if (invisible.any()) {
-        transposer.transpose<true>(stage, invisible);
-      } else {
-        transposer.transpose<false>(stage, invisible);
-      }
-    });
+    for (int warp = 0; warp < kTransposers; ++warp) {
+      Warp::run([&] {
+        const TransposerOfV transposer(layout, warp);
+        if (invisible.any()) {
+          transposer.transpose<true>(stage, invisible);
+        } else {
+          transposer.transpose<false>(stage, invisible);
+        }
+      });
+    }
     int wrong = 0;
     for (int part = 0; part < kStep / 32; ++part) {
       for (int n = 0; n < kColumns; ++n) {

@@ -200,8 +200,24 @@ while [[ $1 != */cubinet_bench && $1 != */test_attention_gpu ]]; do shift; done
         self.assertEqual(done.stdout, "0 passed, 1 failed\n")  # the bench always fails here
         self.assertEqual(self.calls[-4:], ["corpus", f"{folder}/cases.json", "--bundle", f"{folder}/corpus.bundle"])
 
+    def test_the_bits_of_two_compilers_are_compared_from_their_folder_and_skipped_without_one(self):
+        done = self.check("nvrtc_bits")
+        self.assertEqual(done.stdout, "0 passed, 0 failed, 1 skipped\n")
+        self.assertIn("(-n)", done.stderr)
+        self.device_of("10.0")
+        done = self.check("-n", self.folder / "bundles", "nvrtc_bits")
+        self.assertEqual(done.stdout, "0 passed, 0 failed, 1 skipped\n")
+        self.assertIn("this one is of 10.0", done.stderr)
+        self.device_of("9.0")
+        make_program(self.bin / "python3", 'printf "%s\n" "$*" >>"$TMPDIR/calls"\necho "9 problems have equal bits"\n')
+        done = self.check("-n", self.folder / "bundles", "nvrtc_bits")
+        self.assertEqual(done.stdout, "1 passed, 0 failed\n")
+        self.assertIn("9 problems have equal bits\n", done.stderr)
+        self.assertTrue(self.calls[-1].endswith(f"nvrtc_bits.json {self.folder / 'bundles'}"), self.calls)
+        self.assertIn("nvrtc_bits.py compare --tool ", self.calls[-1])
+
     def test_wrong_usage_is_status_2(self):
-        for line in (["-o"], ["-c"], ["-p"], ["-k"], ["-o", ""], ["everything"]):
+        for line in (["-o"], ["-c"], ["-p"], ["-k"], ["-n"], ["-o", ""], ["everything"]):
             with self.subTest(line):
                 done = self.run_script("gpu_check.sh", *line)
                 self.assertEqual(done.returncode, 2)

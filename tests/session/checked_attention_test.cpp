@@ -23,4 +23,6 @@ TEST_CASE("a result is right as far as its type allows") {
   verdict.error.worst_row = 1e-3;
   verdict.error.worst_lse = 2e-2;
   CHECK_FALSE(verdict.correct());
+  verdict.allowed_lse = 2.3e-2;
+  CHECK(verdict.correct());
 }

@@ -32,7 +32,7 @@ TEST_CASE("The tokens of a shared prefix are no own tokens of any sequence") {
   CHECK(ok(one_prefix_problem(append, 30)).own.append->positions);
   AttentionProblem window = two_sequences();
   window.window = 20;
-  CHECK(one_prefix_problem(window, 30).error().code == ErrorCode::unsupported);
+  CHECK(check_shared_prefix(ok(one_prefix_problem(window, 30))).error().code == ErrorCode::unsupported);
 }
 
 TEST_CASE("A plan without lengths knows neither those of the prefixes nor those of the own tokens") {

@@ -79,6 +79,31 @@ TEST_CASE("each problem is measured once and kept, and the error of one does not
   CHECK(kept.stale.empty());
 }
 
+TEST_CASE("over a shared prefix two problems are measured, or the reason is stated once") {
+  const TuneSetting setting;
+  if (setting.stub.missing()) return;
+  AttentionProblem window = TuneSetting::problem(2);
+  window.window = 20;
+  TuneOptions options;
+  options.budget_seconds = 1e-6;
+  options.problems = {
+      {TuneSetting::problem(2), "", 30}, {window, "line 2", 30}, {TuneSetting::problem(2), "", 30}};
+  const auto listed = ok(tune_candidates(*setting.session, options));
+  REQUIRE(listed.size() == 3);
+  CHECK(listed[0].problem.kv_len == 10);
+  CHECK(listed[1].problem.kv_len == 30);
+  CHECK(listed[1].problem.q_len == 2);  // the query tokens of both sequences
+  CHECK(listed[1].plans.size() > 1);
+  REQUIRE(listed[2].error);
+  CHECK(listed[2].error->message.starts_with("line 2: "));
+  const TuneResult result = ok(tune(*setting.session, options));
+  REQUIRE(result.problems.size() == 3);
+  CHECK(result.problems[0].row.has_value());
+  CHECK(result.problems[1].row.has_value());
+  CHECK(result.problems[2].error->code == ErrorCode::unsupported);
+  CHECK_FALSE(result.complete());
+}
+
 TEST_CASE("measurements that are cancelled end, and those that were finished are kept") {
   const TuneSetting setting;
   if (setting.stub.missing()) return;

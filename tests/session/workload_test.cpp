@@ -206,13 +206,18 @@ TEST_CASE("problems are added to a file behind its entries, and a damaged file i
   REQUIRE(entries.size() == 2);
   CHECK(std::get<WorkloadAttention>(entries[0].work).problem.batch == 8);
   CHECK(entries[1].first_use == 1);
+  // Several at once keep their order.
+  const WorkloadAttention third{{.batch = 3, .heads_q = 8, .heads_kv = 8}};
+  ok(add_to_workload(path, {{third, {device}}, {KernelSpec{"merge", {}}, {WorkloadDevice{{9, 0}}}}}));
+  CHECK(ok(Workload::read(path)).entries()[2].first_use == 2);
+  CHECK(std::get<KernelSpec>(ok(Workload::read(path)).entries()[3].work).name == "merge");
   // The last position has no next one.
   Workload last = ok(Workload::read(path));
   last.add({KernelSpec{"scale", {}}, {WorkloadDevice{{9, 0}}}, INT64_MAX});
   ok(last.write(path));
   ok(add_to_workload(path, {{.batch = 2, .heads_q = 8, .heads_kv = 8}}, device));
   CHECK(ok(Workload::read(path)).rejected().empty());
-  CHECK(ok(Workload::read(path)).size() == 4);
+  CHECK(ok(Workload::read(path)).size() == 6);
   const std::string damaged = ok(Workload::read(path)).to_text() + "nonsense\n";
   test::write_file(path, as_bytes(damaged));
   CHECK_FALSE(add_to_workload(path, {}, device));

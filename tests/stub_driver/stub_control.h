@@ -49,7 +49,7 @@ struct cubinet_stub_launch_record {
   int spreads_clusters;
   int in_graph;
   size_t argument_bytes; /* of all arguments, laid out one after the other */
-  unsigned char arguments[512];
+  unsigned char arguments[1024];
 };
 
 #define CUBINET_STUB_DECLARE(result, name, parameters) \

@@ -37,6 +37,11 @@ std::uint32_t widest_head(const AttentionProblem& problem) {
   return std::max(problem.head_dim_qk, problem.head_dim_v);
 }
 
+bool has_short_kv(const AttentionProblem& problem) {
+  constexpr std::uint32_t kStepOfFourWarps = 128;
+  return problem.kv_len <= kStepOfFourWarps && !problem.is_invariant() && !problem.is_mla_generation();
+}
+
 std::string decode_gap(const AttentionProblem& problem, ComputeCapability device) {
   if (!problem.is_generation()) return "decode attention is for generation, and the problem is prefill";
   const std::uint64_t rows = rows_of_kv_head(problem);

@@ -27,8 +27,6 @@ inline std::string gap(const AttentionProblem& problem, ComputeCapability device
     return "attention_prefill_wgmma has invariant numerics for Q, K and V of 16 bits";
   if (problem.is_invariant() && problem.head_dim_v > 128)
     return "attention_prefill_wgmma has invariant numerics for head dims of V up to 128";
-  if (problem.head_dim_qk % 64 != 0)
-    return "attention_prefill_wgmma has head dims of whole blocks of 64 elements" + has;
   return "";
 }
 
@@ -52,8 +50,8 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   const bool is_narrow = problem.data_type_q == DataType::e4m3;
   const std::uint32_t block_columns = is_narrow ? 128 : 64;
   const auto blocks = [&](std::uint32_t columns) { return (columns + block_columns - 1) / block_columns; };
-  const std::uint32_t columns = problem.head_dim_qk + problem.head_dim_v;
-  const std::uint32_t q_stages = columns * tile.kv <= 32768 ? 2 : 1;
+  const std::uint32_t parts = (problem.head_dim_qk + 63) / 64 + (problem.head_dim_v + 63) / 64;
+  const std::uint32_t q_stages = parts * tile.kv <= 512 ? 2 : 1;
   // A stage of K and V, with its barriers. V of e4m3 is also stored transposed, in blocks of
   // tokens.
   std::uint32_t stage = tile.kv * (blocks(problem.head_dim_qk) + blocks(problem.head_dim_v)) * kRowBytes + 40;
@@ -62,21 +60,20 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   block.threads = 2 * tile.q + 128;
   block.registers = tile.q == 128 ? 168 : 128;
   block.tile_heads = tile_heads(problem, tile);
-  block.shared_bytes = q_stages * tile.q * (blocks(problem.head_dim_qk) * kRowBytes) + tile.stages * stage +
-                       kTileBytes + q_stages * tile.q / 4;
+  const std::uint32_t folded = tile.q == 192 && tile.fold_steps > 0 ? tile.q * problem.head_dim_v * 4 : 0;
+  block.shared_bytes = folded + q_stages * tile.q * (blocks(problem.head_dim_qk) * kRowBytes) +
+                       tile.stages * stage + kTileBytes + q_stages * tile.q / 4;
   return block;
 }
 
 // Returns the tiles of e4m3. The tensor cores keep 14 bits of a sum of its products, so the output
-// is folded every four steps. A thread has registers for both copies of it, but not for soft caps
-// and steps of 128 tokens besides.
+// is folded every four steps. A thread of two consumers has registers for both copies of it, but
+// not for soft caps and steps of 128 tokens besides. With three consumers one copy is in shared
+// memory.
 inline std::vector<PrefillTile> narrow_tiles(const AttentionProblem& problem) {
   constexpr std::uint32_t kFoldSteps = 4;
   if (problem.head_dim_qk == 128) return {{128, problem.soft_cap ? 96U : 128U, 2, kFoldSteps}};
-  const bool plain = !problem.soft_cap && !problem.is_sliding();
-  if (plain && problem.layout != QkvLayout::paged_kv)
-    return {{128, 192, 2, kFoldSteps}, {128, 128, 2, kFoldSteps}};
-  return {{128, 128, 2, kFoldSteps}};
+  return {{192, 128, 2, kFoldSteps}, {128, 128, 2, kFoldSteps}};
 }
 
 // Returns the tiles of e4m3 that fold less often, or never. Without the second copy of the output,
@@ -98,6 +95,15 @@ inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem)
   return {{128, 128, 2}};
 }
 
+// Returns the tiles of head dims between 64 and 128, whose rows are padded to 128 columns. Three
+// consumers have registers for steps of 112 tokens, and of 96 with soft caps; two have them for
+// 192. Steps of 112 tokens would have boxes of 16 tokens of pages.
+inline std::vector<PrefillTile> padded_tiles(const AttentionProblem& problem) {
+  const bool plain = !problem.soft_cap && !problem.is_sliding();
+  if (!plain || problem.layout == QkvLayout::paged_kv) return {{192, 96, 2}, {128, 128, 2}};
+  return {{192, 112, 2}, {128, 192, 2}, {128, 128, 2}};
+}
+
 // The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
 // Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
 // 16 tokens.
@@ -105,6 +111,7 @@ inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
   if (problem.is_invariant()) return invariant_tiles(problem);
   if (problem.data_type_q == DataType::e4m3) return narrow_tiles(problem);
   const bool plain = !problem.soft_cap && !problem.is_sliding();
+  if (problem.head_dim_qk > 64 && problem.head_dim_qk < 128) return padded_tiles(problem);
   if (problem.head_dim_qk == 64 && plain) return {{192, 128, 2}, {128, 128, 2}};
   if (problem.head_dim_qk == 256) return {{128, 80, 2}};
   if (problem.head_dim_qk == 128 && plain && problem.layout != QkvLayout::paged_kv)

@@ -79,9 +79,10 @@ bool has_whole_rows(const AttentionProblem& problem, const AttentionPrefillParam
   return problem.head_dim_qk % columns == 0 && problem.head_dim_v % columns == 0 &&
          strides.k_head_stride % columns == 0 && strides.v_head_stride % columns == 0;
 }
-// Returns whether a row is a part of a block. A box of a block has all of its columns, too.
-bool has_narrow_rows(const AttentionProblem& problem) {
-  return std::max(problem.head_dim_qk, problem.head_dim_v) < box_columns(problem);
+// Returns whether rows end within a block. A box then has a block of the rows of a page.
+bool has_padded_rows(const AttentionProblem& problem) {
+  const std::uint32_t columns = box_columns(problem);
+  return problem.head_dim_qk % columns != 0 || problem.head_dim_v % columns != 0;
 }
 
 // The tokens of a page are groups of kGroupTokens.
@@ -126,8 +127,8 @@ void set_prefill_boxes(const AttentionProblem& problem, const PrefillTile& tile,
   if (problem.heads_kv == 1) parameters.k_head_stride = parameters.v_head_stride = 0;
   std::uint32_t tokens = tile.kv;
   if (problem.layout == QkvLayout::paged_kv) {
-    const bool has_all_columns = has_whole_rows(problem, parameters) || has_narrow_rows(problem);
-    tokens = has_all_columns ? std::gcd(problem.tokens_per_page, tile.kv) : kGroupTokens;
+    const bool has_all_tokens = has_whole_rows(problem, parameters) || has_padded_rows(problem);
+    tokens = has_all_tokens ? std::gcd(problem.tokens_per_page, tile.kv) : kGroupTokens;
   }
   parameters.box_tokens = static_cast<int>(tokens);
 }

@@ -5,6 +5,7 @@
 #include "size_limits.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 namespace cubinet {
@@ -145,9 +146,11 @@ WorkspaceSizes prefill_workspace(const AttentionProblem& problem, const PrefillS
 }
 
 std::array<std::uint32_t, 3> prefill_combine_grid(const AttentionProblem& problem) {
-  constexpr std::uint64_t kElementsOfCta = 1024;
-  const std::uint64_t elements = std::uint64_t{problem.q_len} * problem.heads_q * problem.head_dim_v;
-  return {static_cast<std::uint32_t>(divide_up(elements, kElementsOfCta)), problem.batch, 1};
+  constexpr std::uint32_t kCombinedColumns = 8;
+  constexpr std::uint64_t kCombiningLanes = 128;
+  const std::uint64_t rows = std::uint64_t{problem.q_len} * problem.heads_q;
+  const std::uint32_t lanes = std::bit_ceil(problem.head_dim_v / kCombinedColumns);
+  return {static_cast<std::uint32_t>(divide_up(rows * lanes, kCombiningLanes)), problem.batch, 1};
 }
 
 }  // namespace cubinet

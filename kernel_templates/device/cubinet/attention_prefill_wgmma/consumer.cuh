@@ -6,6 +6,10 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
+// V is first used after the weights of its step are complete. If it is transposed, it arrives late,
+// and the wait for it is there, unless registers are scarce.
+constexpr bool kWaitsLateForV = kTransposesV && kConsumers < 3;
+
 // One consumer warpgroup, which has 64 rows of each tile. The products of a slice's Q and K, and of
 // the previous weights and V, are started together. The softmax of the slice starts when the first
 // one is complete. The first product of a tile is started with the last one of the tile before,
@@ -36,9 +40,11 @@ class Consumer {
  private:
   // The state of a tile.
   struct State {
-    __device__ State(const AttentionPrefillParameters& p, const TileReader& tiles, const Tile& tile)
+    __device__ State(const AttentionPrefillParameters& p, const SharedLayout& layout, const TileReader& tiles,
+                     const Tile& tile)
         : visibility(p, tiles, tile),
           softmax(p, tile),
+          sums(layout),
           end(tile.first_step + tile.steps),
           has_rows(__any_sync(kAllLanes, warpgroup_row() < tile.rows(p))) {}
 
@@ -56,12 +62,13 @@ class Consumer {
   // false if there is none.
   __device__ bool compute(Scores& scores) {
     const Tile tile = tiles_.tile();
-    State state(p_, tiles_, tile);
+    State state(p_, layout_, tiles_, tile);
     const int last_stage = compute_steps(state, scores, tile.first_step);
     release(layout_.q_empty(q_stage_, index_));
     q_stage_ = (q_stage_ + 1) % kQStages;
     wgmma_begin(state.output, state.weights);
-    multiply_pv(state.output, state.weights, last_stage, kSlices - 1);
+    multiply_pv(state.output, state.weights, last_stage, kSlices - 1,
+                !FoldedOutput::begins_at(state.end - 1));
     const bool has_next = tiles_.next();
     first_stage_ = last_stage ^ 1;
     // Without a next tile, the product is that of old data and is not used: products in a branch
@@ -143,9 +150,10 @@ class Consumer {
     state.softmax.update_maxima(scores);
     state.softmax.weigh(scores, 0);
     if (kSlices == 1 && step + 1 < state.end) wait_for_k(first_stage_ ^ 1, state);
-    wait_for_v(first_stage_, state);
+    if constexpr (!kWaitsLateForV) wait_for_v(first_stage_, state);
     state.softmax.weigh(scores, 1);
     pack(state.weights, scores);
+    if constexpr (kWaitsLateForV) wait_for_v(first_stage_);
   }
 
   // Computes the weights of the slices of a step that follow the first one.
@@ -165,7 +173,8 @@ class Consumer {
     constexpr bool kIsLast = kIndex == kSlices - 1;
     wgmma_begin(scores, state.output, state.weights);
     multiply_qk(scores, kStage, kIndex);
-    multiply_pv(state.output, state.weights, kIsFirst ? kOther : kStage, kIsFirst ? kSlices - 1 : kIndex - 1);
+    multiply_pv(state.output, state.weights, kIsFirst ? kOther : kStage, kIsFirst ? kSlices - 1 : kIndex - 1,
+                !FoldedOutput::begins_at(step - 1));
     wgmma_wait<1>(scores);
     if constexpr (kIsLast) release(layout_.k_empty(kStage));
     const bool begins_segment = kIsFirst && begins_segment_at(step);
@@ -178,7 +187,7 @@ class Consumer {
     keep_in_order(scores);
     // The branches of these waits keep the compiler from moving wgmma_wait() before these weights.
     if (kIsLast && step + 1 < state.end) wait_for_k(kOther, state);
-    if constexpr (kIsFirst) wait_for_v(kStage, state);
+    if constexpr (kIsFirst && !kWaitsLateForV) wait_for_v(kStage, state);
     wgmma_wait<0>(state.output, state.weights);
     if constexpr (kIsFirst) release(layout_.v_empty(kOther));
     state.softmax.weigh(scores, 1);
@@ -189,6 +198,7 @@ class Consumer {
       state.softmax.correct(state.output, state.sums);
       state.sums.fold(state.output, step);
     }
+    if constexpr (kWaitsLateForV) wait_for_v(kStage);
   }
 
   __device__ void wait_for_v(int stage) {
@@ -229,8 +239,9 @@ class Consumer {
     wgmma_commit();
   }
 
-  // Starts the product of the weights and V of a slice of a stage, which is added to the output.
-  __device__ void multiply_pv(Output& output, Weights& weights, int stage, int slice) const {
+  // Starts the product of the weights and V of a slice of a stage, which is added to the output or,
+  // if `adds` is false, replaces it.
+  __device__ void multiply_pv(Output& output, Weights& weights, int stage, int slice, bool adds) const {
     constexpr LayoutB kLayout = kTransposesV ? LayoutB::rows_of_k : LayoutB::columns_of_k;
     const MatrixDescriptor v =
         kTransposesV ? rows_of_k(layout_.transposed_v(stage))
@@ -241,7 +252,7 @@ class Consumer {
       const int offset =
           kTransposesV ? part / 4 * kTransposedBlockBytes + part % 4 * 32 : part * 2 * kGroupBytesV;
       Wgmma<dtype, head_dim_v>::template multiply<kLayout>(output, weights[part],
-                                                           descriptor_behind(v, offset), true);
+                                                           descriptor_behind(v, offset), part > 0 || adds);
     }
     wgmma_commit();
   }

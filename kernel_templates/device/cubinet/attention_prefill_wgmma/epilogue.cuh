@@ -149,9 +149,10 @@ class Epilogue {
                                   __float_as_uint(finished.normalised(output[tile].r[2 * half + 1]))));
     } else {
       const bool odd = lane % 2 != 0;
+      const GlobalAddress row = target;
       target += lane % 2 * 16 + lane / 2 * 8;
 #pragma unroll
-      for (int tile = 0; tile < kOutputTiles; tile += 2) {
+      for (int tile = 0; tile + 1 < kOutputTiles; tile += 2) {
         unsigned words[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i)
@@ -160,6 +161,12 @@ class Epilogue {
         const unsigned other = __shfl_xor_sync(kAllLanes, odd ? words[0] : words[1], 1);
         const uint2 pair = odd ? make_uint2(other, words[1]) : make_uint2(words[0], other);
         if (exists) store_global_8(target + tile * 16, pair);
+      }
+      if constexpr (kOutputTiles % 2 != 0) {  // the last tile has no partner
+        const float* const last = output[kOutputTiles - 1].r + 2 * half;
+        if (exists)
+          store_global_4(row + (kOutputTiles - 1) * 16 + lane * 4,
+                         pack2<Element>(finished.normalised(last[0]), finished.normalised(last[1])));
       }
     }
   }

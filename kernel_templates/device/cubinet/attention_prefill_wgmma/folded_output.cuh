@@ -2,7 +2,7 @@
 #pragma once
 // The output of `attention_prefill_wgmma` and its fp32 copy. The tensor cores cut the sums of e4m3
 // products to about 14 bits, so the output is added to the copy every fold_steps steps and begins
-// again with zero.
+// again.
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/wgmma.cuh>
 
@@ -11,52 +11,108 @@ namespace cubinet::attention_prefill_wgmma {
 constexpr int kOutputTiles = head_dim_v / 8;
 using Output = FragmentD[kOutputTiles];
 
+// Multiplies one of a thread's two rows by a factor.
+__device__ inline void multiply_row(Output& output, int half, float factor) {
+#pragma unroll
+  for (int tile = 0; tile < kOutputTiles; ++tile) {
+#pragma unroll
+    for (int i = 2 * half; i < 2 * half + 2; ++i)
+      output[tile].r[i] *= factor;
+  }
+}
+
+// The sums of a thread's outputs that have been folded: in registers, or in 16 bytes of shared
+// memory for each tile of 8 columns.
+template <bool kInShared>
+class FoldedSums {
+ public:
+  __device__ explicit FoldedSums(const SharedLayout&) {}
+  __device__ FragmentD load(int tile) const { return tiles_[tile]; }
+  __device__ void store(int tile, const FragmentD& sums) { tiles_[tile] = sums; }
+
+ private:
+  Output tiles_ = {};
+};
+
+template <>
+class FoldedSums<true> {
+ public:
+  __device__ explicit FoldedSums(const SharedLayout& layout)
+      : first_(layout.folded() + (threadIdx.x - kWarpgroup) * 16) {
+#pragma unroll
+    for (int tile = 0; tile < kOutputTiles; ++tile)
+      store(tile, {});
+  }
+  __device__ FragmentD load(int tile) const {
+    FragmentD sums;
+    load_shared_object(address_of(tile), sums);
+    return sums;
+  }
+  __device__ void store(int tile, const FragmentD& sums) const {
+    store_shared_floats_4(address_of(tile), sums.r[0], sums.r[1], sums.r[2], sums.r[3]);
+  }
+
+ private:
+  __device__ SharedAddress address_of(int tile) const {
+    return first_ + tile * kConsumers * kWarpgroup * 16;
+  }
+
+  SharedAddress first_;
+};
+
 // The sum of a thread's outputs that have been folded, every kSteps steps.
 template <int kSteps>
 class FoldedOutputOf {
  public:
-  // Adds the output of the earlier steps, and sets it to zero, if `step` is a multiple of kSteps.
-  __device__ void fold(Output& output, int step) {
-    if (!__any_sync(kAllLanes, step % kSteps == 0)) return;
+  __device__ explicit FoldedOutputOf(const SharedLayout& layout) : sums_(layout) {}
+
+  // Returns whether the output begins again with the product of a step, whose first part must then
+  // not be added to it.
+  __device__ static bool begins_at(int step) { return __any_sync(kAllLanes, step % kSteps == 0); }
+
+  // Adds the output of the steps before `step` if it begins again there.
+  __device__ void fold(const Output& output, int step) {
+    if (!begins_at(step)) return;
 #pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sums_[tile].r[i] += output[tile].r[i];
-        output[tile].r[i] = 0.0f;
-      }
-    }
+    for (int tile = 0; tile < kOutputTiles; ++tile)
+      sums_.store(tile, sum(output, tile));
+    factors_[0] = 1.0f;
+    factors_[1] = 1.0f;
   }
 
-  // Multiplies each of the thread's two rows by a factor.
+  // Multiplies each of the thread's two rows by a factor, when it is next used.
   __device__ void multiply(const float (&factors)[2]) {
-#pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        sums_[tile].r[i] *= factors[i / 2];
-    }
+    factors_[0] *= factors[0];
+    factors_[1] *= factors[1];
   }
 
   // Adds the sum to the output of the last steps.
   __device__ void add_to(Output& output) const {
 #pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        output[tile].r[i] += sums_[tile].r[i];
-    }
+    for (int tile = 0; tile < kOutputTiles; ++tile)
+      output[tile] = sum(output, tile);
   }
 
  private:
-  Output sums_ = {};
+  __device__ FragmentD sum(const Output& output, int tile) const {
+    FragmentD sums = sums_.load(tile);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      sums.r[i] = sums.r[i] * factors_[i / 2] + output[tile].r[i];
+    return sums;
+  }
+
+  FoldedSums<kFoldsInShared> sums_;
+  float factors_[2] = {1.0f, 1.0f};
 };
 
 // Nothing is folded.
 template <>
 class FoldedOutputOf<0> {
  public:
-  __device__ void fold(Output&, int) {}
+  __device__ explicit FoldedOutputOf(const SharedLayout&) {}
+  __device__ static bool begins_at(int) { return false; }
+  __device__ void fold(const Output&, int) {}
   __device__ void multiply(const float (&)[2]) {}
   __device__ void add_to(Output&) const {}
 };

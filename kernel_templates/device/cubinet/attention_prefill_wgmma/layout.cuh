@@ -18,6 +18,7 @@ struct SharedLayout {
   __device__ SharedAddress transposed_v(int stage) const {
     return base + kTransposedOffset + stage * kStageBytesTransposed;
   }
+  __device__ SharedAddress folded() const { return base + kFoldedOffset; }
   __device__ SharedAddress tile(unsigned parity) const { return base + kTileOffset + parity * kTileBytes; }
   __device__ SharedAddress tile_full() const { return barrier(0); }
   __device__ SharedAddress tile_empty() const { return barrier(1); }
@@ -50,10 +51,10 @@ struct SharedLayout {
     for (int stage = 0; stage < stages; ++stage) {
       mbarrier_init(k_full(stage), 1);
       mbarrier_init(k_empty(stage), kConsumerWarps);
-      mbarrier_init(v_full(stage), 1);
+      mbarrier_init(v_full(stage), kTransposesV ? kTransposers : 1);
       mbarrier_init(v_empty(stage), kConsumerWarps);
       mbarrier_init(v_unclean(stage), 1);
-      if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), 1);
+      if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), kTransposers);
     }
   }
 

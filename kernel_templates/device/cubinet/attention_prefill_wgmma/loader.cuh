@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loads of `attention_prefill_wgmma`. One warp copies Q and K with TMA, a second one copies V. A
-// third one sets the rows of V to zero that no query token sees.
+// Loads of `attention_prefill_wgmma`. One warp copies Q and K with TMA. A second one copies V, and a
+// third one sets the rows of V to zero that no query token sees. The first warp copies V of e4m3,
+// because the other two transpose it.
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/tensor_map.cuh>
 
@@ -44,8 +45,9 @@ struct KvSource {
 // warp must call each function together.
 //
 // With pages, a box holds all columns of the rows that one page has of a step, if rows are whole
-// blocks and heads are whole blocks apart, or if a row is a part of a block. Otherwise it holds 8
-// rows of a block (docs/kernels/attention_prefill_wgmma.md).
+// blocks and heads are whole blocks apart, or if a row is a part of a block. If rows end within a
+// block, it holds these rows of a block. Otherwise it holds 8 rows of a block
+// (docs/kernels/attention_prefill_wgmma.md).
 template <int kBlocks>
 class BoxCopier {
  public:
@@ -78,11 +80,11 @@ class BoxCopier {
     if constexpr (kPaged) {
       if (lane() * box_tokens_ >= kStep) return;
       const int group = p_.page_size.remainder(own_token(step)) / kGroupRows;
-      target += lane() * box_tokens_ * kBlocks * kBlockRowBytes;
+      target += lane() * box_tokens_ * (kGroupsRows ? kBlocks : 1) * kBlockRowBytes;
       if (has_whole_rows_) return copy_box(target, map_, 0, 0, source.head, group, page, full);
 #pragma unroll 1
       for (int block = 0; block < kBlocks; ++block)
-        copy_box(target + block * kBlockGroupBytes, map_, block * kBlockElements, 0, source.head, group, page,
+        copy_box(target + block * kKvBlockBytes, map_, block * kBlockElements, 0, source.head, group, page,
                  full);
     } else if (lane() < kBlocks) {
       copy_box(target + lane() * kKvBlockBytes, map_, lane() * kBlockElements, source.first + step * kStep,
@@ -194,10 +196,44 @@ class QSource {
   int tokens_;
 };
 
-// Copies Q and K of all tiles of the CTA. All lanes of one warp must call it.
+// The copies of V, step after step. All lanes of one warp must call each function together.
+class VLoader {
+ public:
+  __device__ VLoader(const AttentionPrefillMapParameters& maps, const SharedLayout& layout)
+      : p_(maps.p),
+        layout_(layout),
+        copier_(maps.p, &maps.v, maps.p.v_head_stride,
+                separate_page_tables ? maps.p.v_page_table_offset : 0) {}
+
+  __device__ const BoxCopier<kBlocksV>& copier() const { return copier_; }
+
+  // Copies a step when its stage is empty.
+  __device__ void load(const Tile& tile, const KvSource& source, int step, int page) {
+    mbarrier_wait(kTransposesV ? layout_.v_transposed(stage_) : layout_.v_empty(stage_),
+                  phases_.parity(stage_) ^ 1);
+    phases_.end(stage_);
+    const SharedAddress full = kTransposesV || InvisibleRows(p_, tile, step).any() ? layout_.v_unclean(stage_)
+                                                                                   : layout_.v_full(stage_);
+    if (threadIdx.x % 32 == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
+    __syncwarp();
+    copier_.copy(layout_.v(stage_), source, step, page, full);
+    stage_ ^= 1;
+  }
+
+ private:
+  const AttentionPrefillParameters& p_;
+  const SharedLayout& layout_;
+  BoxCopier<kBlocksV> copier_;
+  Phases phases_;
+  int stage_ = 0;
+};
+
+// Copies Q and K of all tiles of the CTA, and V if it is transposed. All lanes of one warp must
+// call it.
 __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
   const AttentionPrefillParameters& p = maps.p;
   const BoxCopier<kBlocksQk> copier(p, &maps.k, p.k_head_stride, 0);
+  VLoader v(maps, layout);
   TileReader tiles(layout);
   Phases phases;
   Phases q_phases;
@@ -210,6 +246,8 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
     if constexpr (kQStages == 1) q.prefetch();
     const KvSource source = copier.source(tile);
     PagesAhead<kBlocksQk> pages(copier, source, tile.first_step);
+    const KvSource v_source = kPaged ? v.copier().source(tile) : source;
+    PagesAhead<kBlocksV> v_pages(v.copier(), v_source, tile.first_step);
 #pragma unroll 1
     for (int i = 0; i < tile.steps; ++i) {
       // The next tile is found late, so that the CTAs end at about the same time, but early enough
@@ -224,6 +262,7 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
       copier.copy(layout.k(stage), source, step, page, layout.k_full(stage));
       stage ^= 1;
       if (i == 0) q.load(layout, q_stage, q_phases);
+      if constexpr (kTransposesV) v.load(tile, v_source, step, v_pages.take(step));
     }
     q_stage = (q_stage + 1) % kQStages;
   }
@@ -231,31 +270,17 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
 
 // Copies V of all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void load_v_tiles(const AttentionPrefillMapParameters& maps, const SharedLayout& layout) {
-  const AttentionPrefillParameters& p = maps.p;
-  const BoxCopier<kBlocksV> copier(p, &maps.v, p.v_head_stride,
-                                   separate_page_tables ? p.v_page_table_offset : 0);
+  VLoader v(maps, layout);
   TileReader tiles(layout);
-  Phases phases;
-  int stage = 0;
 #pragma unroll 1
   while (tiles.next()) {
     const Tile tile = tiles.tile();
     tiles.release();
-    const KvSource source = copier.source(tile);
-    PagesAhead<kBlocksV> pages(copier, source, tile.first_step);
+    const KvSource source = v.copier().source(tile);
+    PagesAhead<kBlocksV> pages(v.copier(), source, tile.first_step);
 #pragma unroll 1
-    for (int step = tile.first_step; step < tile.first_step + tile.steps; ++step) {
-      const int page = pages.take(step);
-      mbarrier_wait(kTransposesV ? layout.v_transposed(stage) : layout.v_empty(stage),
-                    phases.parity(stage) ^ 1);
-      phases.end(stage);
-      const SharedAddress full =
-          kTransposesV || InvisibleRows(p, tile, step).any() ? layout.v_unclean(stage) : layout.v_full(stage);
-      if (threadIdx.x % 32 == 0) mbarrier_arrive_expect_bytes(full, kStageBytesV);
-      __syncwarp();
-      copier.copy(layout.v(stage), source, step, page, full);
-      stage ^= 1;
-    }
+    for (int step = tile.first_step; step < tile.first_step + tile.steps; ++step)
+      v.load(tile, source, step, pages.take(step));
   }
 }
 

@@ -38,34 +38,45 @@ constexpr int kStepsOfSegment = kInvariant ? attention::kInvariantSegment / kSte
 
 // Rows are stored in blocks of 128 bytes, the last of which may be filled with zeros. Without
 // pages, the rows of a block are adjacent. With pages, groups of 8 rows of all blocks are, so one
-// box holds all columns of the rows of a page.
+// box holds all columns of the rows of a page. Rows of whole blocks and a part of one have a box
+// for each block, so the rows of a block are adjacent with pages, too.
 constexpr int kBlockRowBytes = 128;
 constexpr int kBlockElements = kBlockRowBytes / kElementBytes;
 constexpr int kBlocksQk = divide_up(head_dim_qk, kBlockElements);
 constexpr int kBlocksV = divide_up(head_dim_v, kBlockElements);
+constexpr bool kHasPaddedBlocks =
+    kBlocksQk > 1 && (head_dim_qk % kBlockElements != 0 || head_dim_v % kBlockElements != 0);
+constexpr bool kGroupsRows = kPaged && !kHasPaddedBlocks;
 constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
 constexpr int kGroupRows = 8;
 constexpr int kBlockGroupBytes = kGroupRows * kBlockRowBytes;
-constexpr int kKvBlockBytes = kPaged ? kBlockGroupBytes : kStep * kBlockRowBytes;
-constexpr int kGroupBytesK = kPaged ? kBlocksQk * kBlockGroupBytes : kBlockGroupBytes;
-constexpr int kGroupBytesV = kPaged ? kBlocksV * kBlockGroupBytes : kBlockGroupBytes;
+constexpr int kKvBlockBytes = kGroupsRows ? kBlockGroupBytes : kStep * kBlockRowBytes;
+constexpr int kGroupBytesK = kGroupsRows ? kBlocksQk * kBlockGroupBytes : kBlockGroupBytes;
+constexpr int kGroupBytesV = kGroupsRows ? kBlocksV * kBlockGroupBytes : kBlockGroupBytes;
 constexpr int kStageBytesQ = kBlocksQk * kQBlockBytes;
 // Two stages of Q if they fit beside K and V.
-constexpr int kQStages = (head_dim_qk + head_dim_v) * kStep <= 32768 ? 2 : 1;
+constexpr int kQStages = (divide_up(head_dim_qk, 64) + divide_up(head_dim_v, 64)) * kStep <= 512 ? 2 : 1;
 constexpr int kStageBytesK = kBlocksQk * kStep * kBlockRowBytes;
 constexpr int kStageBytesV = kBlocksV * kStep * kBlockRowBytes;
 
 // The tensor cores read 8-bit operands along the summed dimension alone, so V of e4m3 is
 // transposed: a row of it is a column of V, with the tokens of a step in blocks of 128.
 constexpr bool kTransposesV = is_same<dtype, e4m3>;
+constexpr int kTransposers = 2;  // warps that do so
 constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
 constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;
+
+// The fp32 copy of the output of e4m3 is in registers of a thread, unless three consumers share
+// them.
+constexpr bool kFoldsInShared = kConsumers == 3 && fold_steps > 0;
+constexpr int kFoldedBytes = kFoldsInShared ? tile_size_q * head_dim_v * 4 : 0;
 
 // Offsets in shared memory, in bytes.
 constexpr int kKOffset = kQStages * kStageBytesQ;
 constexpr int kVOffset = kKOffset + stages * kStageBytesK;
 constexpr int kTransposedOffset = kVOffset + stages * kStageBytesV;
-constexpr int kTileOffset = kTransposedOffset + stages * kStageBytesTransposed;
+constexpr int kFoldedOffset = kTransposedOffset + stages * kStageBytesTransposed;
+constexpr int kTileOffset = kFoldedOffset + kFoldedBytes;
 constexpr int kTileBytes = 32;
 constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
 constexpr int kStageBarriers = kTransposesV ? 6 : 5;  // of a stage of K and V

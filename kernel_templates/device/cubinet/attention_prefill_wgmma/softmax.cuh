@@ -131,14 +131,12 @@ class RowSoftmax {
   // Corrects the output of the slices before the newest, and its folded part. After a few slices,
   // most maxima are stable and no correction is needed. A correction by 1 changes no bit.
   __device__ void correct(Output& output, FoldedOutput& folded) const {
+    folded.multiply(corrections_);
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
 #pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        output[tile].r[i] *= corrections_[i / 2];
+    for (int half = 0; half < 2; ++half) {
+      if (__any_sync(kAllLanes, corrections_[half] != 1.0f)) multiply_row(output, half, corrections_[half]);
     }
-    folded.multiply(corrections_);
   }
 
   // Adds the maxima and sums of a segment of invariant numerics to `folded`, and begins the next

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Transposes V of e4m3 for `attention_prefill_wgmma`, because the tensor cores read 8-bit operands
-// along the tokens alone. One warp does it.
+// along the tokens alone. Two warps do it, each for every other block of tokens.
 #include <cubinet/attention_prefill_wgmma/loader.cuh>
 #include <cubinet/mma.cuh>
 #include <cubinet/swizzle.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Transposes a step of V in blocks of 32 tokens and 16 columns. All lanes of one warp must call
-// each function together.
+// Transposes a step of V in blocks of 32 tokens and 16 columns: one warp's share of them. All lanes
+// of the warp must call each function together.
 //
 // ldmatrix treats two adjacent columns as one element of 16 bits. Transposed, lane 4g + q gets the
 // columns 2g and 2g + 1 of the tokens 2q and 2q + 1 of each matrix of 8 tokens. Two matrices give a
@@ -18,7 +18,8 @@ namespace cubinet::attention_prefill_wgmma {
 // stmatrix has no bank conflicts. The tiles of the output have this order of columns (Epilogue).
 class TransposerOfV {
  public:
-  __device__ explicit TransposerOfV(const SharedLayout& layout) : layout_(layout) {
+  // `index` is the warp's, less than kTransposers.
+  __device__ TransposerOfV(const SharedLayout& layout, int index) : layout_(layout), index_(index) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int row = lane % 8;
     const int matrix = lane / 8;
@@ -33,7 +34,7 @@ class TransposerOfV {
     const SharedAddress source = layout_.v(stage) + source_;
     const SharedAddress target = layout_.transposed_v(stage) + target_;
 #pragma unroll 1
-    for (int part = 0; part < kStep / kTokens; ++part) {
+    for (int part = index_; part < kStep / kTokens; part += kTransposers) {
       const SharedAddress rows = source + part * (kTokens / kGroupRows) * kGroupBytesV;
       const SharedAddress columns =
           advanced(target, part % 4 * 2) + part / 4 * static_cast<unsigned>(kTransposedBlockBytes);
@@ -85,13 +86,15 @@ class TransposerOfV {
   }
 
   const SharedLayout& layout_;
+  int index_;
   unsigned source_;  // the lane's offsets in a stage
   unsigned target_;
 };
 
-// Transposes V of all tiles of the CTA. All lanes of one warp must call it.
-__device__ inline void transpose_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
-  const TransposerOfV transposer(layout);
+// Transposes a warp's share of V of all tiles of the CTA. All lanes of the warp must call it.
+__device__ inline void transpose_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout,
+                                       int index) {
+  const TransposerOfV transposer(layout, index);
   Phases loaded;
   Phases transposed;
   TileReader tiles(layout);

@@ -86,6 +86,7 @@ struct BenchmarkAccuracy {
   double all_rows = 0;
   double worst_lse = 0;
   double allowed = 0;
+  double allowed_lse = 0;
 };
 
 // The times of one backend for one case.

@@ -7,6 +7,7 @@
 #include <cubinet/session.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +18,13 @@ namespace cubinet {
 struct TuneProblem {
   AttentionProblem problem;
   std::string where = {};  // begins the error of the problem: "'FILE', line 3"
+  // Tokens with which all sequences begin. problem.kv_len counts them. If not 0, both attentions of
+  // the plan over the shared prefix are measured, as two problems.
+  std::uint32_t shared_prefix = 0;
 };
 
-// The measurement of a problem, or the error that prevented it.
+// The measurement of a problem, or the error that prevented it. A problem over a shared prefix
+// without a plan has one error.
 struct TunedProblem {
   AttentionProblem problem;
   std::optional<TuningTable::Row> row = {};

@@ -118,5 +118,7 @@ class Workload {
 // kept. A concurrent writer's change may be lost.
 Result<void> add_to_workload(const std::string& path, const WorkloadAttention& attention,
                              const WorkloadDevice& device);
+// Does the same with several entries, in their order. Their `first_use` is not read.
+Result<void> add_to_workload(const std::string& path, std::vector<WorkloadEntry> entries);
 
 }  // namespace cubinet

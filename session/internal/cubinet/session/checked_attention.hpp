@@ -32,6 +32,7 @@ inline constexpr double kLargestError = 1e-2;
 struct AttentionVerdict {
   AttentionDeviation error;
   double allowed = kLargestError;
+  double allowed_lse = kLargestError;  // of the log-sum-exp
   // If true, the output is e4m3. The values of a row may then be below the smallest e4m3 number, so
   // an error of one step is allowed.
   bool narrow_output = false;

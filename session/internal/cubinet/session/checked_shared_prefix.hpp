@@ -18,7 +18,7 @@ struct SharedPrefixCase {
 
 // Returns the problem of which `prefix` tokens, which kv_len and kv_lengths count, are the same in
 // all sequences. An append with RoPE takes positions. The message of invalid_argument names the
-// values.
+// values. A problem that no kernel serves (check_shared_prefix) is returned, too.
 Result<SharedPrefixProblem> one_prefix_problem(AttentionProblem whole, std::uint32_t prefix);
 
 // Returns the problem without lengths, as a plan for a CUDA graph has it.

@@ -5,7 +5,15 @@
 
 namespace cubinet::parameters {
 
+#ifdef CUBINET_LANES_E4M3
+using dtype = e4m3;
+constexpr int tile_size_kv = 160;  // the last block of transposed tokens is not full
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 164048;
+#else
 using dtype = bf16;
+constexpr int tile_size_kv = 128;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 196832;
+#endif
 using dtype_o = bf16;
 constexpr int head_dim_qk = 128;
 constexpr int head_dim_v = 128;
@@ -19,9 +27,7 @@ enum class numerics_values { fast, invariant };
 constexpr numerics_values numerics = numerics_values::fast;
 constexpr bool separate_page_tables = false;
 constexpr int tile_size_q = 128;
-constexpr int tile_size_kv = 128;
 constexpr int stages = 2;
 constexpr unsigned attention_prefill_wgmma_threads = 384;
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 196832;
 
 }  // namespace cubinet::parameters
