@@ -67,10 +67,15 @@ def judged(goal):
     return f"{goal['goal']}: {'met' if goal['met'] else '**missed**'}, {reached}"
 
 
+def own_commit(row):
+    """Returns the words for the commit of a row that was measured again, later than the others of its file."""
+    return f" (commit {row['commit']})" if "commit" in row else ""
+
+
 def case_of(row):
     kv = f"page {row['page_size']}" if row.get("qkv_layout", "paged_kv") == "paged_kv" else "contiguous"
     return (f"{row['case_tag']}: {row['batch']} x {row['mean_kv_length']:.0f}, q {row['q_len']}, {row['heads_q']}/{row['heads_kv']}"
-            f" x {row['head_dim_qk']}, {row['dtype_q']}:{row['dtype_kv']}, {kv}")
+            f" x {row['head_dim_qk']}, {row['dtype_q']}:{row['dtype_kv']}, {kv}{own_commit(row)}")
 
 
 def errors(document):
@@ -158,7 +163,7 @@ def deep_gemm(document):
         beside = "<br>".join(f"{name} {count}" for name, count in row.get("compilations", {}).items())
         if "tolerance" in row:
             beside = f"{row['tolerance']}: {'right' if row['right'] else '**wrong**'}"
-        lines.append(f"| {row['name']} | {medians} | {beside} | {ratios(row)} |")
+        lines.append(f"| {row['name']}{own_commit(row)} | {medians} | {beside} | {ratios(row)} |")
     return lines
 
 
@@ -243,7 +248,7 @@ def deep_gemm_figures():
     lines = [f"| {document['machine']['gpu']}, seconds (compilations) | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for row in starts:
         cells = [f"{row['median'][name]:.1f} ({row['compilations'][name]})" for name in names]
-        lines.append(f"| {row['name']} | {' | '.join(cells)} |")
+        lines.append(f"| {row['name']}{own_commit(row)} | {' | '.join(cells)} |")
     lines += ["", f"| {document['machine']['gpu']}, microseconds of a launch | nvcc | cubinet | of nvcc's speed |", "|---|---|---|---|"]
     for row in document["rows"]:
         if row["unit"] == "us":
