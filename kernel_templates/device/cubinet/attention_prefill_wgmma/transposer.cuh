@@ -67,8 +67,8 @@ class TransposerOfV {
   static constexpr int kTokens = 32;               // of a block
   static constexpr int kChunks = head_dim_v / 16;  // blocks of columns
   // Blocks whose loads are in flight together. The producers of three consumers lack the registers
-  // for more.
-  static constexpr int kAtOnce = kConsumers == 3 ? 2 : 4;
+  // for more, and so do those of steps of 96 tokens, of which the warps have unequal shares.
+  static constexpr int kAtOnce = kConsumers == 3 || kStep < 128 ? 2 : 4;
 
   // Sets the masks of the visible tokens of a block, which begins at row `first` of the step. The
   // lane has two tokens of each matrix of 8.
