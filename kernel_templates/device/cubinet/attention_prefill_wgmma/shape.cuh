@@ -44,8 +44,8 @@ constexpr int kBlockRowBytes = 128;
 constexpr int kBlockElements = kBlockRowBytes / kElementBytes;
 constexpr int kBlocksQk = divide_up(head_dim_qk, kBlockElements);
 constexpr int kBlocksV = divide_up(head_dim_v, kBlockElements);
-constexpr bool kHasPaddedBlocks =
-    kBlocksQk > 1 && (head_dim_qk % kBlockElements != 0 || head_dim_v % kBlockElements != 0);
+constexpr bool kHasPaddedBlocks = kBlocksQk > 1 &&
+                                  (head_dim_qk % kBlockElements != 0 || head_dim_v % kBlockElements != 0);
 constexpr bool kGroupsRows = kPaged && !kHasPaddedBlocks;
 constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
 constexpr int kGroupRows = 8;
