@@ -251,8 +251,8 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   const Sequence sequence(p, static_cast<int>(blockIdx.z));
   const int head_kv = p.group.quotient(head);
   const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
-  // More loads at once leave too few registers on 9.0.
-  const WorkDivisionOf<Shape, 2> division(p, 0);
+  // More loads at once leave too few registers on 9.0; so do two besides a scale of the KV head.
+  const WorkDivisionOf<Shape, converts_kv ? 1 : 2> division(p, 0);
   const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
   // Only KV of e4m3 has scales of KV heads.
   const RowCombine::Epilogue epilogue(p, head, v_scale<converts_kv>(p, sequence.index, head_kv));

@@ -80,7 +80,7 @@ class LaunchRecord(ctypes.Structure):
         ("spreads_clusters", ctypes.c_int),
         ("in_graph", ctypes.c_int),
         ("argument_bytes", ctypes.c_size_t),
-        ("arguments", ctypes.c_ubyte * 512),
+        ("arguments", ctypes.c_ubyte * 1024),
     ]
 
     def values(self):

@@ -17,6 +17,7 @@
 
 namespace cubinet {
 
+inline void keep_in_register(unsigned&) {}
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 inline unsigned __ballot_sync(unsigned, bool condition) {
   unsigned lanes = 0;

@@ -18,6 +18,9 @@ inline int load_global_constant_int(GlobalAddress address) {
 inline float load_global_float(GlobalAddress address) {
   return *reinterpret_cast<const float*>(address);
 }
+inline float load_global_float_if(bool valid, GlobalAddress address, float otherwise) {
+  return valid ? load_global_float(address) : otherwise;
+}
 inline void prefetch_to_l2(GlobalAddress) {}
 inline void store_global_int(GlobalAddress address, int number) {
   *reinterpret_cast<std::int32_t*>(address) = number;

@@ -7,10 +7,12 @@ namespace cubinet::parameters {
 
 #ifdef CUBINET_LANES_E4M3
 using dtype = e4m3;
+constexpr int fold_steps = 4;
 constexpr int tile_size_kv = 160;  // the last block of transposed tokens is not full
 constexpr unsigned attention_prefill_wgmma_shared_bytes = 164048;
 #else
 using dtype = bf16;
+constexpr int fold_steps = 0;
 constexpr int tile_size_kv = 128;
 constexpr unsigned attention_prefill_wgmma_shared_bytes = 196832;
 #endif

@@ -40,8 +40,9 @@
  * which frees nothing of the parent's, and create its own.
  *
  * The library does not read its configuration from the environment;
- * cubinet_config_from_environment() is given one. NVRTC itself reads NV_NVVM_VERSION, so a
- * compile looks whether it is set and then returns CUBINET_UNSUPPORTED.
+ * cubinet_config_from_environment() is given one. NVRTC itself reads NV_NVVM_VERSION
+ * when it is loaded. While the variable is set, NVRTC is not loaded and nothing is compiled: the
+ * call returns CUBINET_UNAVAILABLE.
  */
 #ifndef CUBINET_CUBINET_H
 #define CUBINET_CUBINET_H
@@ -185,7 +186,9 @@ CUBINET_EXPORT cubinet_status cubinet_config_set(cubinet_config* config, cubinet
                                                  cubinet_string value, cubinet_error** error);
 
 /* A receiver of log lines. `drop`, which may be NULL, is called once with `user` when the
- * library no longer uses the callback. */
+ * library no longer uses the callback. It is called in the middle of operations: a call from it
+ * that would read a store, compile or load returns CUBINET_BUSY. So does one from a receiver of
+ * ranges. */
 enum { CUBINET_LOG_DEBUG = 0, CUBINET_LOG_INFO = 1, CUBINET_LOG_WARNING = 2, CUBINET_LOG_ERROR = 3 };
 typedef struct cubinet_log_callback {
   size_t struct_size;
@@ -419,8 +422,9 @@ CUBINET_EXPORT cubinet_status cubinet_kernel_from_source(cubinet_runtime* runtim
 CUBINET_EXPORT cubinet_status cubinet_kernel_from_image(cubinet_runtime* runtime, cubinet_string name,
                                                         const void* image, size_t size,
                                                         cubinet_kernel** kernel, cubinet_error** error);
-/* Resolves a stored kernel by its key, by the name of a function or by the name of an image.
- * Returns CUBINET_INVALID_ARGUMENT, with the keys, if several match. */
+/* Resolves a stored kernel by its key, by the name of a function or by the name of an image, or a
+ * kernel of an imported catalog of sources by its name. Returns CUBINET_INVALID_ARGUMENT, with the
+ * keys, if several match. */
 CUBINET_EXPORT cubinet_status cubinet_kernel_from_name(cubinet_runtime* runtime, cubinet_string name,
                                                        cubinet_kernel** kernel, cubinet_error** error);
 CUBINET_EXPORT cubinet_kernel* cubinet_kernel_retain(cubinet_kernel* kernel);
@@ -572,7 +576,11 @@ enum {
   CUBINET_ATTENTION_PREFILL = 512, /* Q has prompts, or chunks of them, and not a few tokens */
   /* A row has the same bits in every batch, chunk and page, and by prefill and by decode. K and V
    * must have 16 bits. */
-  CUBINET_ATTENTION_INVARIANT = 1024
+  CUBINET_ATTENTION_INVARIANT = 1024,
+  /* K and V of e4m3 have scales of KV heads, k_head_scales and v_head_scales, beside the others:
+   * the same for all sequences, or scales of each sequence. At most one of the two. */
+  CUBINET_ATTENTION_HEAD_SCALES = 2048,
+  CUBINET_ATTENTION_SEQUENCE_SCALES = 4096
 };
 
 /* One call of decode attention over a paged KV cache, without its tensors. Lengths are in
@@ -668,6 +676,9 @@ typedef struct cubinet_attention_tensors {
   cubinet_tensor prefix_page_table; /* [prefix_groups, pages of prefix_len], int32 */
   cubinet_tensor prefix_lengths;    /* [prefix_groups], int32 */
   cubinet_tensor group_offsets;     /* [prefix_groups + 1], int32: the first query token of each group */
+  /* [heads_kv], fp32; [batch, heads_kv] with CUBINET_ATTENTION_SEQUENCE_SCALES */
+  cubinet_tensor k_head_scales;
+  cubinet_tensor v_head_scales;
 } cubinet_attention_tensors;
 #define CUBINET_ATTENTION_TENSORS_INIT                                                                \
   {                                                                                                   \
@@ -677,7 +688,8 @@ typedef struct cubinet_attention_tensors {
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
         CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
-        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT                                 \
+        CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT, CUBINET_TENSOR_INIT,           \
+        CUBINET_TENSOR_INIT                                                                           \
   }
 
 /* A plan whose kernels are loaded on one device. Immutable. A CUDA graph that captured a run keeps
@@ -972,6 +984,16 @@ CUBINET_EXPORT cubinet_status cubinet_runtime_refusals(const cubinet_runtime* ru
 CUBINET_EXPORT cubinet_status cubinet_command(const cubinet_string* words, size_t count,
                                               const char* const* variables, int32_t* exit_status,
                                               cubinet_text** output, cubinet_error** error);
+
+/* Runs one command line of `cubinet-nvcc` (docs/nvcc.md) in this process, for launchers of it.
+ * `words` and `variables` are as for cubinet_command. `own` is the path of the launcher, which is
+ * not taken for NVIDIA's nvcc. Writes to stdout and stderr. Stores the exit status.
+ *
+ * Returns CUBINET_OK whatever the exit status. A line that is for NVIDIA's nvcc usually replaces
+ * the process by that nvcc, so that the call does not return. */
+CUBINET_EXPORT cubinet_status cubinet_nvcc(const cubinet_string* words, size_t count,
+                                           const char* const* variables, cubinet_string own,
+                                           int32_t* exit_status, cubinet_error** error);
 
 #ifdef __cplusplus
 }
