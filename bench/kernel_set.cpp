@@ -25,7 +25,7 @@ constexpr const char* kStructSource = R"cuda(/* cubinet-template
   ],
   "constraints": [],
   "kernels": [
-    {"name": "bench_struct", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 352}
+    {"name": "bench_struct", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 384}
   ]
 }
 */
@@ -33,7 +33,7 @@ constexpr const char* kStructSource = R"cuda(/* cubinet-template
 
 struct BenchStruct {
   unsigned long long out;
-  int values[86];
+  int values[94];
 };
 
 extern "C" __global__ void __launch_bounds__(32) bench_struct(const __grid_constant__ BenchStruct p) {
