@@ -128,12 +128,12 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
 Result<void> check_kv_scales(const AttentionProblem& problem) {
   if (problem.kv_scales == KvScales::none) return {};
   if (problem.data_type_k == DataType::e4m3 && problem.data_type_v == DataType::e4m3) return {};
-  return Error{ErrorCode::unsupported,
-               "`AttentionProblem::kv_scales` needs K and V of e4m3, and the problem has " +
-                   std::string(to_string(problem.data_type_k)) + " and " +
-                   std::string(to_string(problem.data_type_v)),
-               "multiply the scales into the softmax scale and the output scale if there is one KV head, or "
-               "store K and V as e4m3"};
+  return Error{
+      ErrorCode::unsupported,
+      "scales of KV heads (`AttentionProblem::kv_scales`) need K and V of e4m3, and the problem has " +
+          std::string(to_string(problem.data_type_k)) + " and " + std::string(to_string(problem.data_type_v)),
+      "multiply the scales into the softmax scale and the output scale if there is one KV head, or "
+      "store K and V as e4m3"};
 }
 
 bool is_page_size(std::uint32_t tokens) {

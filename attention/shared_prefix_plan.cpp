@@ -85,7 +85,8 @@ Result<void> check_lse(const AttentionPlan& plan) {
 Result<void> check_shared_prefix(const SharedPrefixProblem& problem) {
   const AttentionProblem& own = problem.own;
   CUBINET_TRY(check_prefix_sizes(problem));
-  if (own.layout != QkvLayout::paged_kv) return no_kernels("K and V are not paged");
+  if (own.layout != QkvLayout::paged_kv)
+    return no_kernels("K and V are not paged", "store K and V in pages, or attend without a shared prefix");
   const std::uint64_t all = std::uint64_t{problem.prefix_len} + own.kv_len;
   if (own.window != kUnlimited && own.window < all) {
     return no_kernels(
@@ -98,7 +99,7 @@ Result<void> check_shared_prefix(const SharedPrefixProblem& problem) {
     return no_kernels("all tokens of a prefix are read, and the problem is sparse or skips softmax");
   if (own.is_invariant()) {
     return no_kernels("a merge with a prefix adds in another order than invariant numerics",
-                      "set `AttentionProblem::numerics` to fast, or attend without a shared prefix");
+                      "use fast numerics (`AttentionProblem::numerics`), or attend without a shared prefix");
   }
   if (own.kv_scales == KvScales::sequence) {
     return no_kernels("the sequences of a group read the same K and V, and each has scales of its own",

@@ -158,8 +158,13 @@ Result<void> TensorChecks::check_pool(const AttentionTensors& tensors) const {
                                " pages, but the plan's kernel counts to " + std::to_string(most));
 }
 
-// Checks the scales of KV heads.
+// Checks the scales of KV heads. Results would be wrong if a run ignored those of the caller.
 Result<void> TensorChecks::check_head_scales(std::string_view name, const DeviceTensor& scales) const {
+  if (problem_.kv_scales == KvScales::none) {
+    if (scales.bytes == 0) return {};
+    return wrong_tensor(name,
+                        " is given, but the plan's problem has none: set `AttentionProblem::kv_scales`");
+  }
   const bool of_sequences = problem_.kv_scales == KvScales::sequence;
   const std::uint64_t heads = problem_.heads_kv;
   std::uint64_t stride = heads;
@@ -261,10 +266,8 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
       (tensors.v.address != tensors.k.address || tensors.v.strides != tensors.k.strides))
     return wrong_tensor("v",
                         " is not k: latent attention has one pool, of whose rows V is the first columns");
-  if (problem_.kv_scales != KvScales::none) {
-    CUBINET_TRY(check_head_scales("k_head_scales", tensors.k_head_scales));
-    CUBINET_TRY(check_head_scales("v_head_scales", tensors.v_head_scales));
-  }
+  CUBINET_TRY(check_head_scales("k_head_scales", tensors.k_head_scales));
+  CUBINET_TRY(check_head_scales("v_head_scales", tensors.v_head_scales));
   if (problem_.append) CUBINET_TRY(check_append(tensors));
   return problem_.attends() ? check_attention(tensors) : Result<void>{};
 }

@@ -21,6 +21,16 @@ AttentionMask mask_of(const std::string& name) {
   return name == "custom" ? AttentionMask::custom : AttentionMask::causal;
 }
 
+// Checks a problem. Options that no kernel of any device can honour together are wrong usage, not a
+// lack of this machine.
+Result<void> check_usage(const AttentionProblem& problem) {
+  auto checked = check_problem(problem);
+  if (checked || checked.error().code != ErrorCode::unsupported) return checked;
+  Error error = std::move(checked).error();
+  error.code = ErrorCode::invalid_argument;
+  return error;
+}
+
 KvScales kv_scales_of(const std::string& name) {
   if (name == "head") return KvScales::head;
   return name == "sequence" ? KvScales::sequence : KvScales::none;
@@ -118,8 +128,8 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
   verb.add_option("--output-scale", arguments.output_scale, "Of the output (default: 1)")->type_name("X");
   verb.add_flag("--scales-on-device", arguments.scales_on_device, "All scales are read from the device");
   verb.add_option("--kv-scales", arguments.kv_scales,
-                  "of e4m3 K and V, beside those of the problem: none (default), head (one a KV head) or "
-                  "sequence (one a KV head of each sequence); random")
+                  "of e4m3 K and V, beside those of the problem: none (default), one for each KV head "
+                  "(head), or for each KV head of each sequence (sequence); runs have random ones")
       ->check(CLI::IsMember({"none", "head", "sequence"}))
       ->type_name("SCALES");
   verb.add_option("--numerics", arguments.numerics,
@@ -210,7 +220,7 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.kv_scales = kv_scales_of(arguments.kv_scales);
   if (arguments.numerics == "invariant") problem.numerics = AttentionNumerics::invariant;
   if (arguments.append) problem.append = append_of(arguments, problem);
-  CUBINET_TRY(check_problem(problem));
+  CUBINET_TRY(check_usage(problem));
   CUBINET_TRY(shared_prefix_of(arguments, problem));
   return problem;
 }

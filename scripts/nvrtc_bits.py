@@ -45,8 +45,11 @@ def environment():
 
 def tool_json(tool, *arguments, **variables):
     """Returns the status and the JSON of a command."""
-    done = subprocess.run([tool, *map(str, arguments), "--json"], env=environment() | variables,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([tool, *map(str, arguments), "--json"], env=environment() | variables,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except OSError as error:
+        sys.exit(f"cannot run {tool}: {error.strerror}; build the tool, or name it with --tool")
     try:
         return done.returncode, json.loads(done.stdout)
     except json.JSONDecodeError:
@@ -59,16 +62,23 @@ def message_of(document):
 
 
 def build(options):
+    if len(options.nvrtc) < 2:
+        sys.exit("one NVRTC has nothing to be compared with: give two or more")
     folder = pathlib.Path(options.output)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"cannot make the folder '{folder}': {error.strerror}")
     problems = folder / "problems.txt"
     problems.write_text("\n".join(all_problems(PROBLEMS.read_text())) + "\n")
     bundles = []
     for number, nvrtc in enumerate(options.nvrtc):
         with tempfile.TemporaryDirectory() as home:
             common = ["--home", home, "--nvrtc", nvrtc]
-            identity = tool_json(options.tool, "doctor", *common)[1]["compiler"]["identity"]
-            release = re.match(r"NVRTC ([0-9.]+)", identity).group(1)
+            _, seen = tool_json(options.tool, "doctor", *common)
+            if not seen.get("compiler"):
+                sys.exit(f"{nvrtc}: {message_of(seen)}")
+            release = re.match(r"NVRTC ([0-9.]+)", seen["compiler"]["identity"]).group(1)
             bundle = folder / f"{number}-nvrtc-{release}.bundle"
             status, built = tool_json(options.tool, "prebuild", *common, "-o", bundle, "--profile", "archive",
                                       "--channel", "nvrtc-bits", "--device", DEVICE, "--problems", problems)

@@ -101,6 +101,8 @@ nlohmann::json describe(const AttentionProblem& problem) {
           {"mask", to_string(problem.mask)},
           {"window", or_null(problem.window, kUnlimited)},
           {"sinks", problem.sinks},
+          {"kv_scales", to_string(problem.kv_scales)},
+          {"numerics", to_string(problem.numerics)},
           {"append", problem.append.has_value()},
           {"lengths_exclude_new", problem.append && problem.append->lengths_exclude_new}};
 }
@@ -142,8 +144,12 @@ nlohmann::json describe(const AttentionPlan& plan) {
 }
 
 nlohmann::json describe(const SharedPrefixPlan& plan) {
-  return {{"own", describe(plan.own.plan)},
-          {"prefix", describe(plan.prefix.plan)},
+  nlohmann::json own = describe(plan.own.plan);
+  nlohmann::json prefix = describe(plan.prefix.plan);
+  own["trace"] = trace_of(plan.own.plan);
+  prefix["trace"] = trace_of(plan.prefix.plan);
+  return {{"own", std::move(own)},
+          {"prefix", std::move(prefix)},
           {"merge", AttentionMerge::specification(plan.merge).to_string()},
           {"time", plan.time()}};
 }

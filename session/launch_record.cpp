@@ -60,7 +60,7 @@ constexpr NamedBuffer kBuffers[] = {
     {"v_head_scales", &AttentionTensors::v_head_scales, 27, kWordAlignment},
 };
 
-Result<void> set_address(const AttentionPlan& plan, AttentionTensors& tensors, const TensorAddress& given) {
+Result<void> set_address(AttentionTensors& tensors, const TensorAddress& given) {
   const auto* const found = std::find_if(std::begin(kBuffers), std::end(kBuffers),
                                          [&](const NamedBuffer& each) { return given.tensor == each.name; });
   if (found == std::end(kBuffers)) {
@@ -75,10 +75,6 @@ Result<void> set_address(const AttentionPlan& plan, AttentionTensors& tensors, c
                  fmt::format("{} is at {:#x}, but must be at a multiple of {} bytes", given.tensor,
                              given.address, found->alignment),
                  "give an aligned address"};
-  }
-  if (given.tensor == "kv_offsets" && !plan.rules.reads_kv_offsets) {
-    return Error{ErrorCode::invalid_argument, "kv_offsets is given, but the plan's kernel does not read it",
-                 "leave it out"};
   }
   (tensors.*(found->tensor)).address = given.address;
   return {};
@@ -138,8 +134,15 @@ Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
   // Prefill over pages has no counters: its workspace is all scratch.
   if (problem.is_generation() || problem.layout != QkvLayout::paged_kv)
     tensors.scratch.address += kCounterRoom;
-  for (const TensorAddress& given : addresses)
-    CUBINET_TRY(set_address(plan, tensors, given));
+  for (const TensorAddress& given : addresses) {
+    CUBINET_TRY(set_address(tensors, given));
+    AttentionTensors moved = tensors;
+    CUBINET_TRY(set_address(moved, {given.tensor, given.address + kAddressStep}));
+    if (launch_record(plan, moved) != launch_record(plan, tensors)) continue;
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} is given, but the plan's kernels do not read it", given.tensor),
+                 "leave it out"};
+  }
   return tensors;
 }
 

@@ -139,8 +139,10 @@ void add_bench(CLI::App& root, Action& chosen) {
     sample->excludes(option);
   }
   verb->add_flag("--list", options->lists, "Only print the sample, as a file for --sweep")->needs(sample);
-  verb->add_flag("--alternatives", options->alternatives,
-                 "Time other kernels and splits too, and state how far the plan is behind the best");
+  verb->add_flag(
+      "--alternatives", options->alternatives,
+      "Time other kernels and splits too, without a shared prefix, and state how far the plan is behind the "
+      "best");
   add_text(*verb, "--csv", options->csv, "FILE", "Write the results as a table too");
   CLI::Option* peer =
       verb->add_option("--peer", options->peers,

@@ -154,14 +154,21 @@ Result<ExitStatus> report_launches(const Context& context, const Question& quest
   return ExitStatus::done;
 }
 
+// Returns the reasons for a plan, each on an indented line of its own.
+std::string trace_text(const AttentionPlan& plan) {
+  std::string text;
+  for (const std::string& line : trace_of(plan))
+    text += "\n  " + printable(line);
+  return text;
+}
+
 void report(const Context& context, const Question& question, const AttentionResolution& resolution) {
   const AttentionPlan& plan = *resolution.plan;
   const std::string summary = summary_of(plan);
-  const std::vector<std::string> trace = trace_of(plan);
   nlohmann::json document = describe(resolution);
   document["order"] = resolution.order;
   document["reason"] = summary;
-  document["trace"] = trace;
+  document["trace"] = trace_of(plan);
   document["policy"] = describe(question.options.targets);
   context.console().document(document);
 
@@ -172,9 +179,7 @@ void report(const Context& context, const Question& question, const AttentionRes
   text += fmt::format("\nworkspace  {} of scratch, {} of counters", plan.workspace.scratch_bytes,
                       plan.workspace.counter_bytes);
   if (!plan.launchable()) text += "\nlaunch     no: " + plan.not_launchable;
-  for (const std::string& line : trace)
-    text += "\n  " + printable(line);
-  context.console().text(text);
+  context.console().text(text + trace_text(plan));
 }
 
 void report(const Context& context, const Question& question, const SharedPrefixPlan& plan) {
@@ -187,8 +192,8 @@ void report(const Context& context, const Question& question, const SharedPrefix
   document["policy"] = describe(question.options.targets);
   context.console().document(document);
   for (const auto& [name, part] : {std::pair{"own tokens", &plan.own}, std::pair{"prefix", &plan.prefix}}) {
-    context.console().text(
-        fmt::format("{:<10} {} ({})", name, printable(summary_of(part->plan)), part->plan.backend_name()));
+    context.console().text(fmt::format("{:<10} {} ({}){}", name, printable(summary_of(part->plan)),
+                                       part->plan.backend_name(), trace_text(part->plan)));
   }
   context.console().text("merge      " + AttentionMerge::specification(plan.merge).to_string());
 }

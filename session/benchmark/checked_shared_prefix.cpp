@@ -7,18 +7,24 @@
 namespace cubinet {
 
 Result<SharedPrefixProblem> one_prefix_problem(AttentionProblem whole, std::uint32_t prefix) {
-  const auto refused = [prefix](const std::string& reason) {
+  const auto refused = [prefix](const std::string& reason, std::string remedy) {
     return Error{ErrorCode::invalid_argument,
-                 "a shared prefix of " + std::to_string(prefix) + " tokens " + reason};
+                 "a shared prefix of " + std::to_string(prefix) + " tokens " + reason, std::move(remedy)};
   };
   if (whole.kv_len < prefix || whole.kv_len - prefix < whole.q_len) {
-    return refused("leaves fewer own tokens of `AttentionProblem::kv_len` " + std::to_string(whole.kv_len) +
-                   " than `AttentionProblem::q_len`, " + std::to_string(whole.q_len));
+    return refused("leaves no room in `AttentionProblem::kv_len`, " + std::to_string(whole.kv_len) +
+                       ", for the own tokens, which include the query tokens (`AttentionProblem::q_len`, " +
+                       std::to_string(whole.q_len) + ")",
+                   whole.kv_len > whole.q_len
+                       ? "share at most " + std::to_string(whole.kv_len - whole.q_len) + " tokens"
+                       : "reduce `AttentionProblem::q_len`, or attend without a shared prefix");
   }
   SharedPrefixProblem problem;
   for (std::int32_t& length : whole.kv_lengths) {
+    if (length < static_cast<std::int32_t>(prefix))
+      return refused("is longer than a sequence, which has " + std::to_string(length),
+                     "share no more tokens than the shortest sequence has");
     length -= static_cast<std::int32_t>(prefix);
-    if (length < 0) return refused("is longer than a sequence");
   }
   whole.kv_len -= prefix;
   problem.own = std::move(whole);

@@ -12,17 +12,22 @@
 namespace cubinet {
 namespace {
 
-std::string shape_of(const AttentionProblem& problem) {
-  return fmt::format("{}x{} q {}, {}/{} heads of {}{}, {}:{}", problem.batch, problem.kv_len, problem.q_len,
-                     problem.heads_q, problem.heads_kv, problem.head_dim_qk,
+std::string shape_of(const BenchmarkCase& given) {
+  const AttentionProblem& problem = given.problem;
+  std::string scales;
+  if (problem.kv_scales != KvScales::none)
+    scales = fmt::format(" scaled by {}", to_string(problem.kv_scales));
+  return fmt::format("{}x{}{} q {}, {}/{} heads of {}{}, {}:{}{}{}", problem.batch, problem.kv_len,
+                     given.shared_prefix > 0 ? fmt::format(" ({} shared)", given.shared_prefix) : "",
+                     problem.q_len, problem.heads_q, problem.heads_kv, problem.head_dim_qk,
                      problem.sinks ? " with sinks" : "", to_string(problem.data_type_q),
-                     to_string(problem.data_type_k));
+                     to_string(problem.data_type_k), scales, problem.is_invariant() ? ", invariant" : "");
 }
 
 // Returns a text for the case and the backends.
 std::string title_of(const BenchmarkRow& row) {
   const std::string name = row.given.tag.empty() ? "" : printable(row.given.tag) + ": ";
-  return fmt::format("{}{}, {}", name, shape_of(row.given.problem), printable(backend_text(row)));
+  return fmt::format("{}{}, {}", name, shape_of(row.given), printable(backend_text(row)));
 }
 
 // Returns ", FlashInfer 61.2 us (0.96 of it)" for each peer, or the reason why it has no time.

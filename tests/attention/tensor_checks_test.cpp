@@ -372,6 +372,13 @@ TEST_CASE("scales of KV heads have a row for all sequences or for each, and no t
     tensors.k_head_scales.strides[0] = stride;
     CHECK(test::holds(refused(tensors), " k_head_scales "));
   }
+  problem.kv_scales = KvScales::none;
+  CHECK(test::holds(refused(tensors), " k_head_scales is given, but the plan's problem has none"));
+  tensors.k_head_scales = {};
+  CHECK(test::holds(refused(tensors), " v_head_scales is given"));
+  tensors.v_head_scales = {};
+  CHECK(refused(tensors).empty());
+  problem.kv_scales = KvScales::sequence;
   // An append needs them as well.
   problem.append.emplace().attends = false;
   tensors = fitting();

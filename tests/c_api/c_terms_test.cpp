@@ -14,6 +14,10 @@ TEST_CASE("names of the library become those of the header") {
         "`problem.q_len` times `problem.rope_dim`");
   CHECK(in_c_terms("name another folder with `HomeOptions::path`") == "name another folder with `home`");
   CHECK(in_c_terms("problems with `PrebuildOptions::request`") == "problems with `options.problems`");
+  CHECK(in_c_terms("use fast numerics (`AttentionProblem::numerics`)") ==
+        "use fast numerics (`CUBINET_ATTENTION_INVARIANT`)");
+  CHECK(in_c_terms("set `AttentionProblem::kv_scales`") ==
+        "set `CUBINET_ATTENTION_HEAD_SCALES or CUBINET_ATTENTION_SEQUENCE_SCALES`");
   CHECK(in_c_terms("after `Runtime::release()`") == "after `cubinet_kernel_forget`");
 }
 

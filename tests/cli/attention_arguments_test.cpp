@@ -68,7 +68,10 @@ TEST_CASE("the error of a problem names the options of the line") {
         }).starts_with("--output-scale is 1e-50: "));
   CHECK(message([](AttentionArguments& a) {
           a.kv_scales = "head";
-        }).starts_with("--kv-scales needs K and V of e4m3"));
+        }).starts_with("scales of KV heads (--kv-scales) need K and V of e4m3"));
+  AttentionArguments contrary = minimal();
+  contrary.kv_scales = "head";  // of K and V of bf16
+  CHECK(attention_problem_of(contrary).error().code == ErrorCode::invalid_argument);
   AttentionArguments huge = minimal();
   huge.operation = "prefill";
   huge.batch = 65'535;
@@ -150,7 +153,9 @@ TEST_CASE("a shared prefix is a part of the problem in all verbs") {
   const auto none_own = attention_problem_of(arguments);
   REQUIRE_FALSE(none_own);
   CHECK(in_tool_terms(none_own.error().message) ==
-        "a shared prefix of 500 tokens leaves fewer own tokens of --kv-len 500 than --q-len, 1");
+        "a shared prefix of 500 tokens leaves no room in --kv-len, 500, for the own tokens, which include "
+        "the query tokens (--q-len, 1)");
+  CHECK(none_own.error().remedy == "share at most 499 tokens");
 }
 
 TEST_CASE("how rows are rotated is said of an append alone") {

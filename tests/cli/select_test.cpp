@@ -301,6 +301,8 @@ TEST_CASE("over a shared prefix select names the kernels of both attentions and 
   CHECK(document["own"]["function"] == "attention_decode");
   CHECK(contains(document["prefix"]["function"].get<std::string>(), "attention_"));
   CHECK(document["prefix"]["mask"] == "dense");
+  for (const char* part : {"own", "prefix"})
+    CHECK(contains(document[part]["trace"].dump(), "us by the cost model"));
   CHECK(document["merge"] == "attention_merge(dtype=bf16, dtype_o=bf16)");
   const std::string workload = sandbox.read("w");
   CHECK(contains(workload, "\"kv_len\":1024"));
@@ -320,7 +322,8 @@ TEST_CASE("wrong usage of select ends with 2") {
   for (const char* more :
        {"--assume-all-kernels --table x.h", "--dtype-q bf17", "--mask none", "--op train", "--batch 0",
         "--heads-kv 5", "--page-size 12", "--q-len 5000", "--prefer specific", "--pin sm_101a", "--window 0",
-        "--head-dim-v 129", "--op mla-decode --head-dim-qk 128"}) {
+        "--head-dim-v 129", "--op mla-decode --head-dim-qk 128", "--kv-scales head",
+        "--append --dtype-kv fp16"}) {
     CAPTURE(more);
     CHECK(select(good + more).status == 2);
   }
@@ -336,4 +339,15 @@ TEST_CASE("the text of select is the decision and then the trace") {
   CHECK(result.out.starts_with("a kernel that is assumed to exist: swaps 8x128"));
   CHECK(contains(result.out, "tile 16: 4 splits, 32 CTAs, time 1141.8"));
   CHECK(contains(result.out, "pass 2:"));
+  const ToolResult shared = run_tool({"select", "attention", "--kv-len", "2048", "--shared-prefix", "1024",
+                                      "--heads-q", "16", "--device", "9.0"});
+  REQUIRE(shared.status == 0);
+  std::istringstream lines(shared.out);
+  int estimates = 0;
+  std::string last;
+  for (std::string line; std::getline(lines, line); last = line) {
+    if (line.starts_with("  ") && line.ends_with(" us by the cost model")) ++estimates;
+  }
+  CHECK(estimates == 2);
+  CHECK(last.starts_with("merge"));
 }

@@ -163,13 +163,14 @@ def test_descales_that_no_kernel_reads_are_refused(flash_attn):
             try:
                 call(**more)
                 print("accepted")
-            except cubinet.Error as error:
+            except (cubinet.Error, TypeError) as error:
                 print(type(error).__name__, str(error).replace(chr(10), " "))
 
         refused(narrow, kv_type=torch.bfloat16, v_descale=each())
         refused(decode, kv_type=torch.bfloat16, k_descale=each())
         refused(narrow, k_descale=T(4, 8, dtype=fp32))
         refused(decode, v_descale=T(2, dtype=fp32))
+        refused(decode, k_descale=0.5)
         refused(decode, q_descale=each(), k=T(4, 1, 2, 128), v=T(4, 1, 2, 128))
         print(len(made))
     """)).splitlines()
@@ -177,6 +178,7 @@ def test_descales_that_no_kernel_reads_are_refused(flash_attn):
               "Unsupported 'k_descale' is given, and K has elements of type torch.bfloat16",
               "InvalidArgument 'k_descale' has the shape [4, 8]; expected [4, 2]",
               "InvalidArgument 'v_descale' has the shape [2]; expected [4, 2]",
+              "TypeError 'k_descale' is of the type float, not Tensor",
               "Unsupported 'q_descale' and 'k' are given", "0"]
     assert len(printed) == len(wanted)
     for line, start in zip(printed, wanted):

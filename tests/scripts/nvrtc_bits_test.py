@@ -26,6 +26,10 @@ numerics=fast bundle='' release=13.0
 case $1 in
   doctor)
     [[ $* != *other* ]] || release=12.9
+    if [[ $* == *absent* ]]; then
+      echo '{"error": {"message": "there is no file"}}'
+      exit 2
+    fi
     echo "{\\"compiler\\": {\\"identity\\": \\"NVRTC $release, build 1\\"}}" ;;
   prebuild)
     while [[ $1 != -o ]]; do shift; done
@@ -94,6 +98,20 @@ class NvrtcBits(unittest.TestCase):
     def test_a_problem_that_is_not_served_is_an_error(self):
         (self.folder / "unserved").touch()
         self.assertNotEqual(self.call("build", "-o", self.bundles, "/one", "/other").returncode, 0)
+
+    def test_what_cannot_be_built_is_named_before_anything_is_compiled(self):
+        one = self.call("build", "-o", self.bundles, "/one")
+        self.assertIn("give two or more", one.stderr)
+        self.assertFalse((self.folder / "calls").exists())
+        absent = self.call("build", "-o", self.bundles, "/absent", "/one")
+        self.assertEqual(absent.stderr, "/absent: there is no file\n")
+        file = self.call("build", "-o", self.tool, "/one", "/other")
+        self.assertIn(f"cannot make the folder '{self.tool}'", file.stderr)
+        self.tool = self.folder / "none"
+        tool = self.call("build", "-o", self.bundles, "/one", "/other")
+        self.assertIn(f"cannot run {self.tool}: No such file or directory", tool.stderr)
+        for done in (one, absent, file, tool):
+            self.assertNotEqual(done.returncode, 0)
 
     def test_equal_bits_pass_and_fast_numerics_are_counted(self):
         done = self.compare("invariant 5\nfast 6\n", "invariant 5\nfast 7\n")

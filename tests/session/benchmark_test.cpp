@@ -105,10 +105,10 @@ TEST_CASE("cases and goals that make no sense are refused before the device is o
   CHECK(refused(wrong) == "line 2: `BenchmarkCase::q_lengths`: 2 is not between 0 and 1");
   wrong = small_case();
   wrong.shared_prefix = 40;
-  CHECK(refused(wrong).find("a shared prefix of 40 tokens leaves fewer own tokens") == 0);
+  CHECK(refused(wrong).find("a shared prefix of 40 tokens leaves no room") == 0);
   wrong.shared_prefix = 32;
   wrong.kv_lengths = {31, 40};
-  CHECK(refused(wrong) == "a shared prefix of 32 tokens is longer than a sequence");
+  CHECK(refused(wrong) == "a shared prefix of 32 tokens is longer than a sequence, which has 31");
   wrong = small_case();
   wrong.goals = {"fast"};
   CHECK(refused(wrong).find("'fast' is no goal") != std::string::npos);

@@ -23,9 +23,16 @@ TEST_CASE("The tokens of a shared prefix are no own tokens of any sequence") {
   CHECK(problem.own.kv_lengths == std::vector<std::int32_t>{10, 3});
   CHECK(problem.prefix_len == 30);
   CHECK(problem.prefix_lengths == std::vector<std::int32_t>{30});
-  CHECK(one_prefix_problem(two_sequences(), 34).error().message ==
-        "a shared prefix of 34 tokens is longer than a sequence");
-  CHECK(one_prefix_problem(two_sequences(), 41).error().code == ErrorCode::invalid_argument);
+  const Error too_long = one_prefix_problem(two_sequences(), 34).error();
+  CHECK(too_long.message == "a shared prefix of 34 tokens is longer than a sequence, which has 33");
+  CHECK(too_long.remedy == "share no more tokens than the shortest sequence has");
+  const Error no_own_tokens = one_prefix_problem(two_sequences(), 41).error();
+  CHECK(no_own_tokens.code == ErrorCode::invalid_argument);
+  CHECK(no_own_tokens.remedy == "share at most 39 tokens");
+  AttentionProblem prompts = two_sequences();
+  prompts.q_len = prompts.kv_len;
+  CHECK(one_prefix_problem(prompts, 1).error().remedy ==
+        "reduce `AttentionProblem::q_len`, or attend without a shared prefix");
   AttentionProblem append = two_sequences();
   append.append.emplace();
   append.append->rope_dim = 64;

@@ -53,9 +53,25 @@ TEST_CASE("addresses that a run would refuse are refused") {
     CHECK(tensors.error().message.find("multiple of") != std::string::npos);
   }
   CHECK(made_up_tensors(plan, {{"kv_lengths", 0x7f0000000004}}));
-  const auto offsets = made_up_tensors(plan, {{"kv_offsets", 0x7f0000000000}});
-  REQUIRE_FALSE(offsets);
-  CHECK(offsets.error().message.find("kv_offsets is given") == 0);
+}
+
+TEST_CASE("addresses of tensors that no launch reads are refused") {
+  const AttentionPlan plan = published_plan();
+  for (const std::string tensor : {"kv_offsets", "k_head_scales", "new_k"}) {
+    const auto tensors = made_up_tensors(plan, {{tensor, 0x7f0000000000}});
+    REQUIRE_FALSE(tensors);
+    CHECK(tensors.error().message == tensor + " is given, but the plan's kernels do not read it");
+  }
+  const std::uint64_t made_up = made_up_tensors(plan, {})->q.address;
+  CHECK(made_up_tensors(plan, {{"q", made_up}}));
+  AttentionProblem problem = test::generation(1, 8, 2048, 16, 8);
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  for (const KvScales scales : {KvScales::none, KvScales::head}) {
+    problem.kv_scales = scales;
+    const AttentionPlan ours =
+        test::plan_of(problem, "templates", Known::on(test::kH200, {}), /*launches=*/true);
+    CHECK(bool(made_up_tensors(ours, {{"v_head_scales", 0x7f0000000000}})) == (scales == KvScales::head));
+  }
 }
 
 TEST_CASE("the address of an unknown tensor is refused with the names of all tensors") {

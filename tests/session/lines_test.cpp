@@ -30,6 +30,19 @@ TEST_CASE("a line says why a peer has no time, without its line breaks") {
   CHECK(std::count(line.begin(), line.end(), '\n') == 0);
 }
 
+TEST_CASE("a line states what makes equal shapes other cases") {
+  BenchmarkRow row = measured_row();
+  const std::string plain = to_line(row);
+  for (const char* text : {"shared", "scaled", "invariant"})
+    CHECK_FALSE(contains(plain, text));
+  row.given.shared_prefix = 512;
+  row.given.problem.kv_scales = KvScales::head;
+  row.given.problem.numerics = AttentionNumerics::invariant;
+  const std::string line = to_line(row);
+  CHECK(contains(line, " (512 shared) q "));
+  CHECK(contains(line, " scaled by head, invariant, auto"));
+}
+
 TEST_CASE("a line of a wrong row and of a row without times says so") {
   BenchmarkRow row = measured_row();
   row.accuracy.correct = false;

@@ -87,6 +87,21 @@ TEST_CASE("a table has the columns of the field, in milliseconds, and quotes wha
   }
 }
 
+TEST_CASE("a table states what makes equal shapes other cases") {
+  BenchmarkRow row = measured_row();
+  auto fields = fields_of(to_csv(std::vector{row}, 1));
+  CHECK(fields.at("shared_prefix").empty());
+  CHECK(fields.at("kv_scales") == "none");
+  CHECK(fields.at("numerics") == "fast");
+  row.given.shared_prefix = 512;
+  row.given.problem.kv_scales = KvScales::sequence;
+  row.given.problem.numerics = AttentionNumerics::invariant;
+  fields = fields_of(to_csv(std::vector{row}, 1));
+  CHECK(fields.at("shared_prefix") == "512");
+  CHECK(fields.at("kv_scales") == "sequence");
+  CHECK(fields.at("numerics") == "invariant");
+}
+
 TEST_CASE("a row without times says why, and one that is wrong says so") {
   BenchmarkRow row = measured_row();
   row.accuracy.worst_row = 0.5;

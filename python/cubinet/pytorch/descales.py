@@ -31,13 +31,15 @@ def head_scales(given: Descales, batch: int, k: torch.Tensor, heads_kv: int) -> 
     """Returns the scales of a run: those of K are multiplied by those of Q.
 
     Sequences share their scales if the tensors are expanded from one row. Raises InvalidArgument for
-    another shape, and Unsupported if `k` is not e4m3.
+    another shape, TypeError for a number, and Unsupported if `k` is not e4m3.
     """
     names = ("q_descale", "k_descale", "v_descale")
     tensors = [(name, tensor) for name, tensor in zip(names, given) if tensor is not None]
     if not tensors:
         return HeadScales()
     for name, tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"'{name}' is of the type {type(tensor).__name__}, not Tensor")
         check_shape(name, tensor, (batch, heads_kv), "one for each sequence and KV head")
     if k.dtype != torch.float8_e4m3fn:
         raise Unsupported(f"'{tensors[0][0]}' is given, and K has elements of type {k.dtype}",

@@ -228,7 +228,8 @@ struct AttentionTensors {
   DeviceTensor softmax_scale = {};  // one fp32, already multiplied by log2(e); required if scales_on_device
   DeviceTensor output_scale = {};   // one fp32; required if scales_on_device
   // With AttentionProblem::kv_scales: [heads_kv], fp32, contiguous, finite and above 0. With
-  // KvScales::sequence: [batch, heads_kv]; the first stride may be larger than heads_kv.
+  // KvScales::sequence: [batch, heads_kv]; the first stride may be larger than heads_kv. Refused
+  // without kv_scales.
   DeviceTensor k_head_scales = {};
   DeviceTensor v_head_scales = {};
   DeviceTensor scratch = {};   // WorkspaceSizes::scratch_bytes

@@ -19,7 +19,8 @@ struct TensorAddress {
 };
 // Returns contiguous tensors for a plan's problem. They have the addresses of the recorded launches
 // (tests/cli/goldens/README.md), which no device uses, or those in `addresses`. Returns
-// invalid_argument for an unknown tensor.
+// invalid_argument for an unknown tensor and for one that no launch reads. REQUIRES:
+// plan.launchable().
 Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
                                          const std::vector<TensorAddress>& addresses);
 
