@@ -51,8 +51,9 @@ void limit_memory(HostResources& resources, const fs::path& group, const char* l
   resources.available_bytes = std::min(resources.available_bytes, limit - std::min(limit, used));
 }
 
-// A limit on the address space (`ulimit -v`) makes a compilation fail or NVRTC crash. Half of what is
-// left counts: stacks, arenas of threads and a copy of NVRTC reserve about as much as is used.
+// A limit on the address space (`ulimit -v`) makes a compilation fail or NVRTC crash. Half of the
+// rest is available, because stacks, arenas of threads and a copy of NVRTC reserve about as much as
+// is used.
 void limit_by_address_space(HostResources& resources, const fs::path& process) {
   const std::uint64_t limit = number_after(process / "limits", "Max address space", kUnlimited);
   const std::uint64_t kilobytes = number_after(process / "status", "VmSize:", 0);

@@ -99,8 +99,9 @@ Result<Bytes> compile_used_variables(NvrtcCopies& copies, const NvJitLinkApi& li
   const KernelTemplate& source = *request.kernel_template;
   CompileRequest at_link = request;
   at_link.spec.options.emplace("dlink-time-opt", "");
-  // NVRTC defines this macro for code that is linked. The text must be the same in both compilations,
-  // because the comparison covers neither initial values in global memory nor unused variables.
+  // NVRTC defines this macro for code that is linked. The text must be the same in both
+  // compilations, because the comparison covers neither initial values in global memory nor unused
+  // variables.
   if (!says_macro(at_link.spec.options, kRelocatableMacro))
     at_link.spec.options.emplace("U:" + std::string(kRelocatableMacro), "");
   std::optional<Result<CompiledSource>> lto_ir;
