@@ -69,6 +69,36 @@ int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
   return 1;
 }
 
+struct FileComparison {
+  ElfW(Addr) base;
+  int descriptor;
+  std::uint64_t size;
+  bool is_same;
+};
+
+// Compares a file with the library whose base address is searched for: it must have all segments,
+// and the same notes, which include the build-id. It is called for each library of the process and
+// ends the walk at that library.
+int compare_with_file(dl_phdr_info* library, std::size_t /*size*/, void* data) {
+  auto& comparison = *static_cast<FileComparison*>(data);
+  if (library->dlpi_addr != comparison.base) return 0;
+  comparison.is_same = true;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = library->dlpi_phdr[i];
+    const bool is_whole = segment.p_offset + segment.p_filesz <= comparison.size;
+    if (!is_whole) comparison.is_same = false;
+    if (segment.p_type != PT_NOTE || !is_whole) continue;
+    Bytes content(segment.p_filesz);
+    // The loader states the segment's address. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    const auto* loaded = reinterpret_cast<const std::byte*>(library->dlpi_addr + segment.p_vaddr);
+    const ssize_t read =
+        ::pread(comparison.descriptor, content.data(), content.size(), static_cast<off_t>(segment.p_offset));
+    if (read != static_cast<ssize_t>(content.size()) || !std::equal(content.begin(), content.end(), loaded))
+      comparison.is_same = false;
+  }
+  return 1;
+}
+
 ForkHazard the_loader;
 
 // Makes the page of a slot writable. Some libraries protect theirs (RELRO); it stays writable.
@@ -115,6 +145,14 @@ class NamelessFile {
     ::close(source);
     errno = error;
     return copied == 0;
+  }
+  // Returns whether the file has the notes and all segments of a loaded library.
+  bool is_file_of(const link_map& library) const {
+    struct stat status = {};
+    if (::fstat(descriptor_, &status) != 0) return false;
+    FileComparison comparison{library.l_addr, descriptor_, static_cast<std::uint64_t>(status.st_size), false};
+    ::dl_iterate_phdr(compare_with_file, &comparison);
+    return comparison.is_same;
   }
   // Replaces what the dynamic loader would store in a slot by the function. The file must be a copy
   // of the library.
@@ -174,7 +212,13 @@ Result<DynamicLibrary> DynamicLibrary::open_copy(const DynamicLibrary& loaded,
                                              "' to /var/tmp: " + std::generic_category().message(errno)};
   }
   const link_map* map = map_of(loaded.handle_);
-  if (replaced.function != nullptr && map != nullptr) {
+  // Before it is changed and loaded: imports have other positions in another file, and a part of a
+  // file raises SIGBUS.
+  if (map == nullptr || !loaded.build_id() || !file.is_file_of(*map)) {
+    return Error{ErrorCode::unavailable,
+                 "'" + loaded.path().string() + "' is not the file that was loaded any more"};
+  }
+  if (replaced.function != nullptr) {
     for (const ElfW(Rela) * import : imports_of(*map, replaced.symbol)) {
       if (file.set_import(*map, *import, replaced.function)) continue;
       return Error{ErrorCode::unavailable, "cannot replace the import '" + std::string(replaced.symbol) +
@@ -182,13 +226,7 @@ Result<DynamicLibrary> DynamicLibrary::open_copy(const DynamicLibrary& loaded,
                                                loaded.path().string() + "'"};
     }
   }
-  CUBINET_TRY_ASSIGN(DynamicLibrary copy, open(file.path()));
-  const auto build = copy.build_id();
-  if (!build || build != loaded.build_id()) {
-    return Error{ErrorCode::unavailable,
-                 "'" + loaded.path().string() + "' is not the file that was loaded any more"};
-  }
-  return copy;
+  return open(file.path());
 }
 
 bool DynamicLibrary::redirect(const char* symbol, void* function) const {

@@ -24,8 +24,8 @@ namespace {
 
 // Raised when fingerprints cover other fields, so old and new fingerprints differ.
 constexpr std::string_view kFingerprintVersion = "2";
-// Raised when other variables count as unused.
-constexpr std::string_view kSmallImageVersion = "1";
+// Raised when other variables count as unused, or when the source is compiled in another way.
+constexpr std::string_view kSmallImageVersion = "2";
 
 ForkHazard nvrtc_library;
 

@@ -51,6 +51,17 @@ void limit_memory(HostResources& resources, const fs::path& group, const char* l
   resources.available_bytes = std::min(resources.available_bytes, limit - std::min(limit, used));
 }
 
+// A limit on the address space (`ulimit -v`) makes a compilation fail or NVRTC crash. Half of the
+// rest is available, because stacks, arenas of threads and a copy of NVRTC reserve about as much as
+// is used.
+void limit_by_address_space(HostResources& resources, const fs::path& process) {
+  const std::uint64_t limit = number_after(process / "limits", "Max address space", kUnlimited);
+  const std::uint64_t kilobytes = number_after(process / "status", "VmSize:", 0);
+  if (limit == kUnlimited) return;
+  const std::uint64_t left = limit - std::min(limit, kilobytes * 1024);
+  resources.available_bytes = std::min(resources.available_bytes, left / 2);
+}
+
 void limit_cores(HostResources& resources, std::uint64_t quota, std::uint64_t period) {
   if (quota == kUnlimited || period == kUnlimited || period == 0) return;
   const std::uint64_t cores = std::max<std::uint64_t>((quota + period - 1) / period, 1);
@@ -117,6 +128,7 @@ HostResources read_host_resources(const fs::path& root) {
   const std::uint64_t kilobytes = number_after(root / "proc/meminfo", "MemAvailable:", kUnlimited / 1024);
   resources.available_bytes = kilobytes > kUnlimited / 1024 ? kUnlimited : kilobytes * 1024;
   limit_by_control_groups(resources, root);
+  limit_by_address_space(resources, root / "proc/self");
   return resources;
 }
 

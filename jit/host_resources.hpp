@@ -13,8 +13,8 @@ struct HostResources {
 };
 
 // Reads the scheduler's mask and /proc/meminfo, and applies the limits of the process's control
-// groups (versions 1 and 2) and their parents. `root` precedes /proc and /sys, for tests.
-// Unreadable files impose no limit.
+// groups (versions 1 and 2) and their parents. Of a limited address space, half of the rest is
+// available. `root` precedes /proc and /sys, for tests. Unreadable files impose no limit.
 HostResources read_host_resources(const std::filesystem::path& root = "/");
 
 }  // namespace cubinet

@@ -27,6 +27,8 @@ constexpr std::size_t kManyConstants = 1000;
 constexpr std::array<std::pair<const char*, const char*>, 2> kWholeOptions = {
     {{"device-debug", "it has debug information"}, {"generate-line-info", "it has line information"}}};
 
+constexpr std::string_view kRelocatableMacro = "__CUDACC_RDC__";
+
 constexpr std::uint8_t kVariableSymbol = 1;  // STT_OBJECT
 // The symbol of a variable, its address and the relocation of that.
 constexpr std::uint64_t kBytesOfVariable = 24 + 8 + 24;
@@ -97,6 +99,11 @@ Result<Bytes> compile_used_variables(NvrtcCopies& copies, const NvJitLinkApi& li
   const KernelTemplate& source = *request.kernel_template;
   CompileRequest at_link = request;
   at_link.spec.options.emplace("dlink-time-opt", "");
+  // NVRTC defines this macro for code that is linked. The text must be the same in both
+  // compilations, because the comparison covers neither initial values in global memory nor unused
+  // variables.
+  if (!says_macro(at_link.spec.options, kRelocatableMacro))
+    at_link.spec.options.emplace("U:" + std::string(kRelocatableMacro), "");
   std::optional<Result<CompiledSource>> lto_ir;
   {
     const NvrtcCopies::Lease own(copies, NvrtcCopies::kAlone);

@@ -129,8 +129,8 @@ Result<AttentionPlan> plan_of(const AttentionPlanner& planner, const AttentionIn
 }
 
 BenchmarkAccuracy accuracy_of(const AttentionVerdict& verdict) {
-  return {verdict.correct(), verdict.error.worst_row, verdict.error.all_rows, verdict.error.worst_lse,
-          verdict.allowed, verdict.allowed_lse};
+  return {verdict.correct(),       verdict.error.worst_row, verdict.error.all_rows,
+          verdict.error.worst_lse, verdict.allowed,         verdict.allowed_lse};
 }
 
 // Returns the question that peers are asked about a row.

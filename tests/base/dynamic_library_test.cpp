@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -130,6 +133,39 @@ TEST_CASE("a library above the limit of file sizes is not copied, and no signal 
   REQUIRE_FALSE(copy);
   CHECK(copy.error().code == ErrorCode::unavailable);
   CHECK(copy.error().message.find("File too large") != std::string::npos);
+}
+
+TEST_CASE("a library whose file was replaced or is incomplete is not loaded again") {
+  const auto source = DynamicLibrary::open("libm.so.6");
+  REQUIRE(source);
+  const auto is_mapped = [](const std::string& name) {
+    std::ifstream maps("/proc/self/maps");
+    const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
+    return text.find(name) != std::string::npos;
+  };
+  const test::TempDir folder;
+  const std::filesystem::path file = folder / "libcopied.so";
+  std::filesystem::copy_file(source->path(), file);
+  const auto library = DynamicLibrary::open(file.string());
+  REQUIRE(library);
+  REQUIRE(library->build_id());
+  const auto size = std::filesystem::file_size(file);
+  // A file with a new inode, so that the loaded one stays.
+  for (const bool is_other : {true, false}) {
+    CAPTURE(is_other);
+    std::filesystem::copy_file(is_other ? std::filesystem::path(CUBINET_TEST_IMPORTS) : source->path(),
+                               folder / "new");
+    if (!is_other) std::filesystem::resize_file(folder / "new", size / 2);
+    std::filesystem::rename(folder / "new", file);
+    const bool was_mapped = is_mapped("cubinet-library-");
+    const auto copy = DynamicLibrary::open_copy(*library);
+    REQUIRE_FALSE(copy);
+    CHECK(copy.error().message.find("is not the file that was loaded any more") != std::string::npos);
+    CHECK(is_mapped("cubinet-library-") == was_mapped);
+  }
+  std::filesystem::copy_file(source->path(), folder / "new");
+  std::filesystem::rename(folder / "new", file);
+  CHECK(DynamicLibrary::open_copy(*library));
 }
 
 TEST_CASE("a copy calls another function in place of an imported one from its beginning") {

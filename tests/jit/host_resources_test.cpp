@@ -45,6 +45,21 @@ TEST_CASE("available memory is read from the kernel") {
   CHECK(machine.read().available_bytes > std::uint64_t{1} << 40);
 }
 
+TEST_CASE("half of the address space that the limit of the process leaves is available") {
+  const FakeMachine machine;
+  machine.write("proc/meminfo", "MemAvailable:   16000000 kB");
+  machine.write("proc/self/status", "VmPeak:   900000 kB\nVmSize:   200000 kB");
+  machine.write("proc/self/limits",
+                "Max data size             unlimited            unlimited            bytes\n"
+                "Max address space         1024000000           unlimited            bytes");
+  CHECK(machine.read().available_bytes == (1024000000 - 200000ULL * 1024) / 2);
+  machine.write("proc/self/limits", "Max address space         1000           1000            bytes");
+  CHECK(machine.read().available_bytes == 0);
+  machine.write("proc/self/limits",
+                "Max address space         unlimited            unlimited            bytes");
+  CHECK(machine.read().available_bytes == 16000000ULL * 1024);
+}
+
 TEST_CASE("a control group of version 2 and those above it limit memory and cores") {
   const FakeMachine machine;
   machine.write("proc/meminfo", "MemAvailable:   16000000 kB");

@@ -192,6 +192,32 @@ TEST_CASE("code of targets before Hopper is compared by the variables that it re
   }
 }
 
+TEST_CASE("a source that differs in relocatable code has the variables of NVRTC alone") {
+  const auto compiler = shrinking_compiler();
+  if (!compiler) return;
+  const SourceProgram program = a_program(R"cu(#ifdef __CUDACC_RDC__
+__device__ int mode = 1;
+#else
+__device__ int mode = 2;
+__constant__ int unread = 3;
+#endif
+extern "C" __global__ void k(int* x) { *x = mode; }
+)cu");
+  const CompileOutput output = compiled(*compiler, request_for(program));
+  CHECK(output.variables_kept == "");
+  CHECK(variables_of(*output.image) == std::map<std::string, std::uint64_t>{{"mode", 4}, {"unread", 4}});
+  const auto elf = ElfImage::parse(*output.image);
+  REQUIRE(elf);
+  const ElfSection* const values = elf->find_section(".nv.global.init");
+  REQUIRE(values != nullptr);
+  CHECK(values->content.front() == std::byte{2});
+  // The program's own definition counts in both compilations.
+  SourceProgram relocatable = program;
+  relocatable.flags = {"-D__CUDACC_RDC__"};
+  CHECK(variables_of(*compiled(*compiler, request_for(relocatable)).image) ==
+        std::map<std::string, std::uint64_t>{{"mode", 4}});
+}
+
 TEST_CASE("variables that no kernel reads stay if the host can look them up") {
   const auto compiler = shrinking_compiler();
   if (!compiler) return;
