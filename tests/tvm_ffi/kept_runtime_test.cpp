@@ -64,7 +64,7 @@ TEST_CASE("a problem is planned once, also by several threads, and its workspace
   REQUIRE(plans[0] != nullptr);
   for (const auto& plan : plans)
     CHECK(plan == plans[0]);
-  CHECK(plans[0]->roles.size() == 26);
+  CHECK(plans[0]->roles.size() == 28);
   int streams[2] = {};
   const auto first = kept.runtime->workspace(*plans[0], 0, &streams[0]);
   REQUIRE(first);
