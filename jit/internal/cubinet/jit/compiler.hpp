@@ -93,9 +93,9 @@ struct CompilerInput {
 // NVRTC (100 ms and more), not open().
 //
 // At the beginning of a process's first compilation NVRTC replaces the actions of SIGINT, SIGTERM
-// and SIGXFSZ for some milliseconds (3 to 130 were measured) by handlers that call exit(4). They
-// are restored afterwards. To keep such a signal from ending the process, block these signals in
-// every thread or compile something early.
+// and SIGXFSZ by handlers that call exit(4): for 3 to 130 ms with small sources, for most of the
+// compilation with sources of large headers. They are restored afterwards. To keep such a signal
+// from ending the process, block these signals in every thread or compile something early.
 class Compiler {
  public:
   // Finds NVRTC and reads its build-id and that of its builtins from the files. Returns unavailable
