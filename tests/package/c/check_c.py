@@ -67,6 +67,8 @@ leaver = binary_dir / "exit_while_compiling"
 run(cc, "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-pthread",
     str(Path(root) / "tests/package/c/exit_while_compiling.c"), "-o", str(leaver), *flags,
     f"-Wl,-rpath,{Path(prefix) / libdir}")
-for compiled in range(12):
+# Not before a kernel is compiled: an exit while NVRTC is being loaded may crash
+# (docs/decisions/nvrtc_copies.md).
+for compiled in range(1, 13):
     run(str(leaver), cuda_root, str(compiled))
 print(f"{len(declared)} functions")
