@@ -15,6 +15,24 @@
 
 namespace cubinet::test {
 
+// Gives a request of attention_prefill its head dim, and all options or none.
+inline void set_portable_prefill(CompileRequest& request, int head_dim, bool all_options) {
+  request.spec.set("head_dim_qk", head_dim)
+      .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
+      .set("kv_layout", all_options ? "paged" : "contiguous")
+      .set("mask", all_options ? "causal" : "dense")
+      .set("sliding_window", ParameterValue(all_options))
+      .set("soft_cap", ParameterValue(all_options))
+      .set("separate_page_tables", ParameterValue(all_options));
+}
+
+// Returns whether the target has the resources of a kernel, such as shared memory for its tile.
+inline bool fits_target(const CompileRequest& request) {
+  const auto resolved = request.kernel_template->resolve(request.spec);
+  REQUIRE(resolved);
+  return static_cast<bool>(request.kernel_template->check_target(*resolved, request.target));
+}
+
 inline std::shared_ptr<Compiler> open_compiler(const CompilerSearch& search) {
   const auto opened = Compiler::open(search);
   REQUIRE_MESSAGE(opened, opened.error().message);

@@ -21,18 +21,9 @@ namespace {
 // target, as tall tiles of wide heads. It has all options or none.
 void add_portable(std::vector<CompileRequest>& requests, CompileRequest request, int head_dim, int rows,
                   bool all_options) {
-  request.spec.set("head_dim_qk", head_dim)
-      .set("head_dim_v", head_dim == 192 ? 128 : head_dim)
-      .set("tile_size_q", rows)
-      .set("kv_layout", all_options ? "paged" : "contiguous")
-      .set("mask", all_options ? "causal" : "dense")
-      .set("sliding_window", ParameterValue(all_options))
-      .set("soft_cap", ParameterValue(all_options))
-      .set("separate_page_tables", ParameterValue(all_options));
-  const auto resolved = request.kernel_template->resolve(request.spec);
-  REQUIRE(resolved);
-  if (request.kernel_template->check_target(*resolved, request.target))
-    requests.push_back(std::move(request));
+  test::set_portable_prefill(request, head_dim, all_options);
+  request.spec.set("tile_size_q", rows);
+  if (test::fits_target(request)) requests.push_back(std::move(request));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 // The template `attention_prefill_wgmma`: Hopper.
 #include "prefill_family.hpp"
+#include "rounding.hpp"
 #include "templates/decode/decode_family.hpp"
 
 namespace cubinet {
@@ -49,8 +50,8 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   constexpr std::uint32_t kTileBytes = 80;
   const bool is_narrow = problem.data_type_q == DataType::e4m3;
   const std::uint32_t block_columns = is_narrow ? 128 : 64;
-  const auto blocks = [&](std::uint32_t columns) { return (columns + block_columns - 1) / block_columns; };
-  const std::uint32_t parts = (problem.head_dim_qk + 63) / 64 + (problem.head_dim_v + 63) / 64;
+  const auto blocks = [&](std::uint32_t columns) { return divide_up(columns, block_columns); };
+  const std::uint32_t parts = divide_up(problem.head_dim_qk, 64U) + divide_up(problem.head_dim_v, 64U);
   const std::uint32_t q_stages = parts * tile.kv <= 512 ? 2 : 1;
   // A stage of K and V, with its barriers. V of e4m3 is also stored transposed, in blocks of
   // tokens.
