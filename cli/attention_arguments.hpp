@@ -70,7 +70,7 @@ inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla
 // Returns the data type. The message of invalid_argument names the option and the possible values.
 Result<DataType> parse_data_type_option(const std::string& name, const char* option);
 // Returns the checked problem. The message of invalid_argument names the wrong option.
-// With a shared prefix, this is the problem of which it is a part.
+// The KV of the problem includes a shared prefix, which shared_prefix_of() separates.
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments);
 // Returns the same problem with its shared prefix, or nullopt if it has none.
 Result<std::optional<SharedPrefixProblem>> shared_prefix_of(const AttentionArguments& arguments,

@@ -227,9 +227,9 @@ struct AttentionTensors {
   DeviceTensor o_block_scales = {};
   DeviceTensor softmax_scale = {};  // one fp32, already multiplied by log2(e); required if scales_on_device
   DeviceTensor output_scale = {};   // one fp32; required if scales_on_device
-  // With AttentionProblem::kv_scales: [heads_kv], fp32, contiguous, finite and above 0. With
-  // KvScales::sequence: [batch, heads_kv]; the first stride may be larger than heads_kv. Refused
-  // without kv_scales.
+  // AttentionProblem::kv_scales requires these two, and a run without it refuses them. They are
+  // [heads_kv], fp32, contiguous, finite and above 0. KvScales::sequence makes them [batch,
+  // heads_kv], with a first stride of heads_kv or more.
   DeviceTensor k_head_scales = {};
   DeviceTensor v_head_scales = {};
   DeviceTensor scratch = {};   // WorkspaceSizes::scratch_bytes

@@ -129,7 +129,9 @@ class RowSoftmax {
   }
 
   // Corrects the output of the slices before the newest, and its folded part. After a few slices,
-  // most maxima are stable and no correction is needed. A correction by 1 changes no bit.
+  // most maxima are stable and no correction is needed. A correction by 1 changes no bit. The vote
+  // over both rows passes by those of each row, and without it three consumers of e4m3 lack a
+  // register.
   __device__ void correct(Output& output, FoldedOutput& folded) const {
     folded.multiply(corrections_);
     if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
