@@ -36,12 +36,12 @@
     {"require": "numerics == 'fast' || head_dim_v <= 128",
      "message": "numerics invariant needs head_dim_v up to 128: a thread has no registers for a segment and the ones before it"},
     {"require": "numerics == 'fast' || tile_size_kv == 128",
-     "message": "numerics invariant needs tile_size_kv 128: a step consists of two slices of 64 tokens, and a segment of whole steps"}
+     "message": "numerics invariant needs tile_size_kv 128: a step has two halves with a maximum each, and a segment has whole steps"}
   ],
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + (tile_size_q == 192 && fold_steps > 0 ? tile_size_q * head_dim_v * 4 : 0) + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : tile_size_q * ((head_dim_qk + 63) / 64 * 64) * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 4 : 2) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * 128 + 80 + tile_size_q * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 2 : 1) / 4 + 40 * stages",
+     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + (tile_size_q == 192 && fold_steps > 0 ? tile_size_q * head_dim_v * 4 : 0) + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : (numerics == 'fast' ? 0 : tile_size_q * 4 * (tile_size_q == 192 ? head_dim_v : head_dim_v < 128 ? 0 : head_dim_qk > 128 ? 32 : 64)) + tile_size_q * ((head_dim_qk + 63) / 64 * 64) * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 4 : 2) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * 128 + 80 + tile_size_q * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 2 : 1) / 4 + 40 * stages",
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",

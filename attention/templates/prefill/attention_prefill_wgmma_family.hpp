@@ -45,6 +45,13 @@ inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTi
   return is_short || may_be_short ? group : 1;
 }
 
+// Returns the columns of the output whose second copy, of what has been folded, is in shared memory.
+inline std::uint32_t folded_columns(const AttentionProblem& problem, const PrefillTile& tile) {
+  if (tile.q == 192) return problem.is_invariant() || tile.fold_steps > 0 ? problem.head_dim_v : 0;
+  if (!problem.is_invariant() || problem.head_dim_v < 128) return 0;
+  return problem.head_dim_qk > 128 ? 32 : 64;
+}
+
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
   constexpr std::uint32_t kRowBytes = 128;  // of a block of columns
   constexpr std::uint32_t kTileBytes = 80;
@@ -61,7 +68,7 @@ inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& ti
   block.threads = 2 * tile.q + 128;
   block.registers = tile.q == 128 ? 168 : 128;
   block.tile_heads = tile_heads(problem, tile);
-  const std::uint32_t folded = tile.q == 192 && tile.fold_steps > 0 ? tile.q * problem.head_dim_v * 4 : 0;
+  const std::uint32_t folded = tile.q * folded_columns(problem, tile) * 4;
   block.shared_bytes = folded + q_stages * tile.q * (blocks(problem.head_dim_qk) * kRowBytes) +
                        tile.stages * stage + kTileBytes + q_stages * tile.q / 4;
   return block;
@@ -89,8 +96,8 @@ inline std::vector<PrefillTile> tiles_of_other_error(const AttentionProblem& pro
   return {rarely, problem.head_dim_qk == 64 ? PrefillTile{192, 160, 2} : PrefillTile{128, 224, 2}};
 }
 
-// Returns the tiles with invariant numerics, all of which give the same bits. A step consists of
-// two slices of 64 tokens, whose scores leave registers for soft caps and windows.
+// Returns the tiles with invariant numerics, all of which give the same bits. A step has two
+// halves of 64 tokens, and the output of the segments before is in shared memory in part.
 inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem) {
   if (problem.head_dim_qk == 64) return {{192, 128, 2}, {128, 128, 2}};
   return {{128, 128, 2}};

@@ -14,9 +14,14 @@ __device__ inline float weight_offset(float maximum) {
   return maximum == negative_infinity() ? 0.0f : maximum;
 }
 
-// Returns the weight of a logit, or the correction of an earlier maximum: +0 for -infinity.
-__device__ inline float invariant_weight(float logit, float offset) {
-  return exp2_approx(__fsub_rn(logit, offset));
+// Returns the weight of a score, which `scale_log2` converts to a base-2 logit: +0 for -infinity.
+__device__ inline float invariant_weight(float score, float scale_log2, float offset) {
+  return exp2_approx(__fmaf_rn(score, scale_log2, -offset));
+}
+
+// Returns the factor that corrects what is relative to an earlier maximum: +0 for -infinity.
+__device__ inline float invariant_correction(float maximum, float offset) {
+  return exp2_approx(__fsub_rn(maximum, offset));
 }
 
 // Returns the sum of a row's four partial sums, which adjacent lanes hold. All lanes of the warp
@@ -54,7 +59,7 @@ struct RowFold {
       return factors;
     }
     const float newest = fmaxf(maximum, segment_maximum);
-    factors = {invariant_weight(maximum, newest), invariant_weight(segment_maximum, newest)};
+    factors = {invariant_correction(maximum, newest), invariant_correction(segment_maximum, newest)};
     sum = factors.apply(sum, segment_sum);
     maximum = newest;
     return factors;

@@ -92,7 +92,7 @@ __device__ inline float update_invariant_maximum(float& maximum, const FragmentD
   for (int tile = 1; tile < kTiles; ++tile)
     newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
   newest = fmaxf(maximum, __fmul_rn(lanes_max<4>(newest), scale_log2));
-  const float correction = invariant_weight(maximum, weight_offset(newest));
+  const float correction = invariant_correction(maximum, weight_offset(newest));
   maximum = newest;
   return correction;
 }
@@ -108,7 +108,7 @@ __device__ inline void weigh_invariant_row(FragmentD (&scores)[kTiles], int half
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
     for (int i = 2 * half; i < 2 * half + 2; ++i) {
-      scores[tile].r[i] = invariant_weight(__fmul_rn(scores[tile].r[i], scale_log2), offset);
+      scores[tile].r[i] = invariant_weight(scores[tile].r[i], scale_log2, offset);
       sum = __fadd_rn(sum, scores[tile].r[i]);
     }
   }

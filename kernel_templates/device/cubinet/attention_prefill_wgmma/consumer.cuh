@@ -10,14 +10,16 @@ namespace cubinet::attention_prefill_wgmma {
 // and the wait for it is there, unless registers are scarce.
 constexpr bool kWaitsLateForV = kTransposesV && kConsumers < 3;
 
-// One consumer warpgroup, which has 64 rows of each tile. The products of a slice's Q and K, and of
-// the previous weights and V, are started together. The softmax of the slice starts when the first
+// One consumer warpgroup, which has 64 rows of each tile. The products of a step's Q and K, and of
+// the previous weights and V, are started together. The softmax of the step starts when the first
 // one is complete. The first product of a tile is started with the last one of the tile before,
-// whose output is stored meanwhile. A slice is a step; with invariant numerics a step has two.
+// whose output is stored meanwhile.
 //
-// With invariant numerics the weights of the first slice of a segment begin with an empty maximum
-// and sum. The output of the segment before it is complete after the slice's wait for P V. It is
-// folded there, instead of a correction.
+// With invariant numerics the weights of each half of a step are multiplied apart, because a
+// maximum belongs to 64 tokens: those of the first half during the softmax of the second one, those
+// of the second half with Q and K of the next step. The weights of the first half of a segment
+// begin with an empty maximum and sum. The output of the segment before it is complete after the
+// wait for P V in that half. It is folded there, instead of a correction.
 class Consumer {
  public:
   __device__ Consumer(const AttentionPrefillParameters& p, const SharedLayout& layout, int index)
@@ -29,7 +31,7 @@ class Consumer {
     Scores scores;
     wait_for_first();
     wgmma_begin(scores);
-    multiply_qk(scores, first_stage_, 0);
+    multiply_qk(scores, first_stage_);
     tiles_.release();
 #pragma unroll 1
     while (compute(scores)) {
@@ -44,6 +46,7 @@ class Consumer {
                      const Tile& tile)
         : visibility(p, tiles, tile),
           softmax(p, tile),
+          segments(layout),
           sums(layout),
           end(tile.first_step + tile.steps),
           has_rows(__any_sync(kAllLanes, warpgroup_row() < tile.rows(p))) {}
@@ -51,7 +54,7 @@ class Consumer {
     Visibility visibility;
     RowSoftmax softmax;
     Output output = {};  // of the present segment
-    FoldedRows folded;   // the segments before it
+    FoldedSegments segments;  // before it
     FoldedOutput sums;   // with e4m3: the steps before those of `output`
     Weights weights;
     int end;        // the step after the last one
@@ -67,7 +70,7 @@ class Consumer {
     release(layout_.q_empty(q_stage_, index_));
     q_stage_ = (q_stage_ + 1) % kQStages;
     wgmma_begin(state.output, state.weights);
-    multiply_pv(state.output, state.weights, last_stage, kSlices - 1,
+    multiply_pv(state.output, state.weights, last_stage, kParts - 1,
                 !FoldedOutput::begins_at(state.end - 1));
     const bool has_next = tiles_.next();
     first_stage_ = last_stage ^ 1;
@@ -75,15 +78,15 @@ class Consumer {
     // would be serialised.
     if (has_next) wait_for_first();
     wgmma_begin(scores);
-    multiply_qk(scores, first_stage_, 0);
+    multiply_qk(scores, first_stage_);
     wgmma_wait<1>(state.output, state.weights);
     release(layout_.v_empty(last_stage));
     const Epilogue epilogue(p_, tiles_.previous());
     if constexpr (kInvariant) {
       attention::FoldFactors factors[2];
-      state.softmax.end_segment(state.folded, factors);
-      state.folded.add_output(state.output, factors);
-      epilogue.store(state.folded);
+      state.softmax.end_segment(state.segments, factors);
+      state.segments.add_to(state.output, factors);
+      epilogue.store(state.segments, state.output);
     } else {
       state.sums.add_to(state.output);
       epilogue.store(state.softmax, state.output);
@@ -102,14 +105,12 @@ class Consumer {
 #pragma unroll 1
     while (true) {
       if (is_even) {
-        compute_rest<0>(state, scores, step);
         if (++step >= state.end) return 0;
-        compute_slice<1, 0>(state, scores, step);
+        compute_step<1>(state, scores, step);
       }
       is_even = true;
-      compute_rest<1>(state, scores, step);
       if (++step >= state.end) return 1;
-      compute_slice<0, 0>(state, scores, step);
+      compute_step<0>(state, scores, step);
     }
   }
 
@@ -117,10 +118,6 @@ class Consumer {
   // Returns the stage of the last step.
   __device__ int skip_steps(const State& state, int step) {
     int stage = first_stage_;
-    if constexpr (kSlices > 1) {  // compute_first() leaves both to the last slice of the step
-      release(layout_.k_empty(stage));
-      if (step + 1 < state.end) wait_for_k(stage ^ 1);
-    }
 #pragma unroll 1
     while (++step < state.end) {
       const int before = stage;
@@ -141,73 +138,108 @@ class Consumer {
     k_.end(first_stage_);
   }
 
-  // Computes the weights of the first slice of a tile.
+  // Computes the weights of the first step of a tile.
   __device__ void compute_first(State& state, Scores& scores, int step) {
     wgmma_wait<0>(scores);
-    if constexpr (kSlices == 1) release(layout_.k_empty(first_stage_));
-    state.softmax.cap(scores);
-    state.visibility.mask<0>(p_, scores, step);
-    state.softmax.update_maxima(scores);
-    state.softmax.weigh(scores, 0);
-    if (kSlices == 1 && step + 1 < state.end) wait_for_k(first_stage_ ^ 1, state);
-    if constexpr (!kWaitsLateForV) wait_for_v(first_stage_, state);
-    state.softmax.weigh(scores, 1);
-    pack(state.weights, scores);
-    if constexpr (kWaitsLateForV) wait_for_v(first_stage_);
-  }
-
-  // Computes the weights of the slices of a step that follow the first one.
-  template <int kStage>
-  __device__ void compute_rest(State& state, Scores& scores, int step) {
-    static_assert(kSlices <= 2);
-    if constexpr (kSlices == 2) compute_slice<kStage, 1>(state, scores, step);
-  }
-
-  // Computes the weights of a slice, and adds the product of the previous weights and V. K of the
-  // step is in stage kStage. V of the previous slice is in the same stage or, if it belongs to the
-  // previous step, in the other one. Both have arrived.
-  template <int kStage, int kIndex>
-  __device__ void compute_slice(State& state, Scores& scores, int step) {
-    constexpr int kOther = 1 - kStage;
-    constexpr bool kIsFirst = kIndex == 0;
-    constexpr bool kIsLast = kIndex == kSlices - 1;
-    wgmma_begin(scores, state.output, state.weights);
-    multiply_qk(scores, kStage, kIndex);
-    multiply_pv(state.output, state.weights, kIsFirst ? kOther : kStage, kIsFirst ? kSlices - 1 : kIndex - 1,
-                !FoldedOutput::begins_at(step - 1));
-    wgmma_wait<1>(scores);
-    if constexpr (kIsLast) release(layout_.k_empty(kStage));
-    const bool begins_segment = kIsFirst && begins_segment_at(step);
-    attention::FoldFactors factors[2];
-    if (begins_segment) state.softmax.end_segment(state.folded, factors);
-    state.softmax.cap(scores);
-    state.visibility.template mask<kIndex>(p_, scores, step);
-    state.softmax.update_maxima(scores);
-    state.softmax.weigh(scores, 0);
-    keep_in_order(scores);
-    // The branches of these waits keep the compiler from moving wgmma_wait() before these weights.
-    if (kIsLast && step + 1 < state.end) wait_for_k(kOther, state);
-    if constexpr (kIsFirst && !kWaitsLateForV) wait_for_v(kStage, state);
-    wgmma_wait<0>(state.output, state.weights);
-    if constexpr (kIsFirst) release(layout_.v_empty(kOther));
-    state.softmax.weigh(scores, 1);
-    pack(state.weights, scores);
-    if (begins_segment) {
-      state.folded.add_output(state.output, factors);
+    release(layout_.k_empty(first_stage_));
+    if constexpr (kInvariant) {
+      weigh_first_part(state, scores, step, first_stage_);
+      pack(state.weights, part_of<0>(scores));
+      weigh_last_part(state, scores, step, first_stage_, false);
     } else {
+      ScoresOfPart& whole = part_of<0>(scores);
+      state.softmax.cap(whole);
+      state.visibility.mask<0>(p_, whole, step);
+      state.softmax.update_maxima(whole);
+      state.softmax.weigh(whole, 0);
+      if (step + 1 < state.end) wait_for_k(first_stage_ ^ 1, state);
+      if constexpr (!kWaitsLateForV) wait_for_v(first_stage_);
+      state.softmax.weigh(whole, 1);
+      pack(state.weights, whole);
+      if constexpr (kWaitsLateForV) wait_for_v(first_stage_);
+    }
+  }
+
+  // Computes the weights of a step that follows the first one, and adds the product of the previous
+  // weights and V. K of the step is in stage kStage, and V of the previous step in the other one.
+  // Both have arrived.
+  template <int kStage>
+  __device__ void compute_step(State& state, Scores& scores, int step) {
+    constexpr int kOther = 1 - kStage;
+    wgmma_begin(scores, state.output, state.weights);
+    multiply_qk(scores, kStage);
+    multiply_pv(state.output, state.weights, kOther, kParts - 1, !FoldedOutput::begins_at(step - 1));
+    wgmma_wait<1>(scores);
+    release(layout_.k_empty(kStage));
+    if constexpr (kInvariant) {
+      const bool begins_segment = begins_segment_at(step);
+      attention::FoldFactors factors[2];
+      if (begins_segment) state.softmax.end_segment(state.segments, factors);
+      weigh_first_part(state, scores, step, kStage);
+      wgmma_wait<0>(state.output, state.weights);
+      release(layout_.v_empty(kOther));
+      pack(state.weights, part_of<0>(scores));
+      if (begins_segment) {
+        state.segments.add_output(state.output, factors);
+      } else {
+        state.softmax.correct(state.output, state.sums);
+      }
+      weigh_last_part(state, scores, step, kStage, !begins_segment);
+    } else {
+      ScoresOfPart& whole = part_of<0>(scores);
+      state.softmax.cap(whole);
+      state.visibility.template mask<0>(p_, whole, step);
+      state.softmax.update_maxima(whole);
+      state.softmax.weigh(whole, 0);
+      keep_in_order(whole);
+      // The branches of these waits keep the compiler from moving wgmma_wait() before these
+      // weights.
+      if (step + 1 < state.end) wait_for_k(kOther, state);
+      if constexpr (!kWaitsLateForV) wait_for_v(kStage);
+      wgmma_wait<0>(state.output, state.weights);
+      release(layout_.v_empty(kOther));
+      state.softmax.weigh(whole, 1);
+      pack(state.weights, whole);
       state.softmax.correct(state.output, state.sums);
       state.sums.fold(state.output, step);
+      if constexpr (kWaitsLateForV) wait_for_v(kStage);
     }
-    if constexpr (kWaitsLateForV) wait_for_v(kStage);
+  }
+
+  // Computes the weights of the first half of a step, with invariant numerics, and waits for V of
+  // its stage.
+  __device__ void weigh_first_part(State& state, Scores& scores, int step, int stage) {
+    ScoresOfPart& part = part_of<0>(scores);
+    state.softmax.cap(part);
+    state.visibility.template mask<0>(p_, part, step);
+    state.softmax.update_maxima(part);
+    state.softmax.weigh(part, 0);
+    state.softmax.weigh(part, 1);
+    keep_in_order(part);
+    mbarrier_wait(layout_.v_full(stage), state.softmax.after_weights(v_.parity(stage)));
+    v_.end(stage);
+  }
+
+  // Multiplies the packed weights of the first half of a step and V, and computes the weights of the
+  // second half meanwhile.
+  __device__ void weigh_last_part(State& state, Scores& scores, int step, int stage, bool adds) {
+    ScoresOfPart& part = part_of<kParts - 1>(scores);
+    wgmma_begin(state.output, state.weights);
+    multiply_pv(state.output, state.weights, stage, 0, adds);
+    state.softmax.cap(part);
+    state.visibility.template mask<kParts - 1>(p_, part, step);
+    state.softmax.update_maxima(part);
+    state.softmax.weigh(part, 0);
+    state.softmax.weigh(part, 1);
+    keep_in_order(part);
+    if (step + 1 < state.end) wait_for_k(stage ^ 1, state);
+    wgmma_wait<0>(state.output, state.weights);
+    pack(state.weights, part);
+    state.softmax.correct(state.output, state.sums);
   }
 
   __device__ void wait_for_v(int stage) {
     mbarrier_wait(layout_.v_full(stage), v_.parity(stage));
-    v_.end(stage);
-  }
-  __device__ void wait_for_v(int stage, const State& state) {
-    if constexpr (kSlices == 1) return wait_for_v(stage);
-    mbarrier_wait(layout_.v_full(stage), state.softmax.after_weights(v_.parity(stage)));
     v_.end(stage);
   }
   __device__ void wait_for_k(int stage) {
@@ -219,10 +251,9 @@ class Consumer {
     k_.end(stage);
   }
 
-  // Starts the product of Q and K of a slice of a stage.
-  __device__ void multiply_qk(Scores& scores, int stage, int slice) const {
-    const MatrixDescriptor k =
-        rows_of_k(layout_.k(stage) + slice * (kSlice / kGroupRows) * kGroupBytesK, kGroupBytesK);
+  // Starts the product of Q and K of a stage.
+  __device__ void multiply_qk(Scores& scores, int stage) const {
+    const MatrixDescriptor k = rows_of_k(layout_.k(stage), kGroupBytesK);
     // The result of a vote is uniform, so the descriptor is in registers of the warp.
     const int q_stage = kQStages > 1 && __any_sync(kAllLanes, q_stage_ != 0) ? 1 : 0;
     const MatrixDescriptor q = rows_of_k(layout_.q(q_stage) + index_ * kWarpgroupRows * kBlockRowBytes);
@@ -231,7 +262,7 @@ class Consumer {
 #pragma unroll
       for (int part = 0; part < 4; ++part) {
         if (block * kBlockElements + part * kProductDepth >= head_dim_qk) break;
-        Wgmma<dtype, kSlice>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
+        Wgmma<dtype, kStep>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
                                        descriptor_behind(k, block * kKvBlockBytes + part * 32),
                                        block + part > 0);
       }
@@ -239,16 +270,16 @@ class Consumer {
     wgmma_commit();
   }
 
-  // Starts the product of the weights and V of a slice of a stage, which is added to the output or,
+  // Starts the product of the weights of a part of a step and V of a stage, which is added to the output or,
   // if `adds` is false, replaces it.
-  __device__ void multiply_pv(Output& output, Weights& weights, int stage, int slice, bool adds) const {
+  __device__ void multiply_pv(Output& output, Weights& weights, int stage, int of_step, bool adds) const {
     constexpr LayoutB kLayout = kTransposesV ? LayoutB::rows_of_k : LayoutB::columns_of_k;
     const MatrixDescriptor v =
         kTransposesV ? rows_of_k(layout_.transposed_v(stage))
-                     : columns_of_k(layout_.v(stage) + slice * (kSlice / kGroupRows) * kGroupBytesV,
+                     : columns_of_k(layout_.v(stage) + of_step * (kPart / kGroupRows) * kGroupBytesV,
                                     kKvBlockBytes, kGroupBytesV);
 #pragma unroll
-    for (int part = 0; part < kSlice / kProductDepth; ++part) {
+    for (int part = 0; part < kPart / kProductDepth; ++part) {
       const int offset =
           kTransposesV ? part / 4 * kTransposedBlockBytes + part % 4 * 32 : part * 2 * kGroupBytesV;
       Wgmma<dtype, head_dim_v>::template multiply<kLayout>(output, weights[part],

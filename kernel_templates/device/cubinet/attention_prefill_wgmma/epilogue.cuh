@@ -43,14 +43,14 @@ class Epilogue {
   }
 
   // Stores the rows and LSEs of folded segments, with invariant numerics.
-  __device__ void store(const FoldedRows& folded) const {
+  __device__ void store(const FoldedSegments& folded, const Output& output) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Row row = row_of(half);
       const attention::RowEpilogue<false> epilogue(p_, row.head, v_scale());
       const attention::FinishedRow finished(epilogue, folded.rows[half]);
       store_lse(row, finished.lse, row.exists);
-      store_row<dtype_o>(folded.output, half, finished, address_of(row), row.exists);
+      store_row<dtype_o>(output, half, finished, address_of(row), row.exists);
     }
   }
 

@@ -3,6 +3,7 @@
 // The output of `attention_prefill_wgmma` and its fp32 copy. The tensor cores cut the sums of e4m3
 // products to about 14 bits, so the output is added to the copy every fold_steps steps and begins
 // again.
+#include <cubinet/attention/folded_rows.cuh>
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/wgmma.cuh>
 
@@ -21,43 +22,39 @@ __device__ inline void multiply_row(Output& output, int half, float factor) {
   }
 }
 
-// The sums of a thread's outputs that have been folded: in registers, or in 16 bytes of shared
-// memory for each tile of 8 columns.
-template <bool kInShared>
-class FoldedSums {
+// A copy of a thread's output: the first tiles of 8 columns in 16 bytes of shared memory each, the
+// others in registers. It is zero first.
+class OutputCopy {
  public:
-  __device__ explicit FoldedSums(const SharedLayout&) {}
-  __device__ FragmentD load(int tile) const { return tiles_[tile]; }
-  __device__ void store(int tile, const FragmentD& sums) { tiles_[tile] = sums; }
-
- private:
-  Output tiles_ = {};
-};
-
-template <>
-class FoldedSums<true> {
- public:
-  __device__ explicit FoldedSums(const SharedLayout& layout)
+  __device__ explicit OutputCopy(const SharedLayout& layout)
       : first_(layout.folded() + (threadIdx.x - kWarpgroup) * 16) {
 #pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile)
+    for (int tile = 0; tile < kShared; ++tile)
       store(tile, {});
   }
   __device__ FragmentD load(int tile) const {
+    if (tile >= kShared) return tiles_[tile - kShared];
     FragmentD sums;
     load_shared_object(address_of(tile), sums);
     return sums;
   }
-  __device__ void store(int tile, const FragmentD& sums) const {
-    store_shared_floats_4(address_of(tile), sums.r[0], sums.r[1], sums.r[2], sums.r[3]);
+  __device__ void store(int tile, const FragmentD& sums) {
+    if (tile >= kShared) {
+      tiles_[tile - kShared] = sums;
+    } else {
+      store_shared_floats_4(address_of(tile), sums.r[0], sums.r[1], sums.r[2], sums.r[3]);
+    }
   }
 
  private:
+  static constexpr int kShared = kFoldedColumns / 8;
+
   __device__ SharedAddress address_of(int tile) const {
     return first_ + tile * kConsumers * kWarpgroup * 16;
   }
 
   SharedAddress first_;
+  FragmentD tiles_[maximum(kOutputTiles - kShared, 1)] = {};
 };
 
 // The sum of a thread's outputs that have been folded, every kSteps steps.
@@ -102,7 +99,7 @@ class FoldedOutputOf {
     return sums;
   }
 
-  FoldedSums<kFoldsInShared> sums_;
+  OutputCopy sums_;
   float factors_[2] = {1.0f, 1.0f};
 };
 
@@ -118,5 +115,48 @@ class FoldedOutputOf<0> {
 };
 
 using FoldedOutput = FoldedOutputOf<fold_steps>;
+
+// The segments before the present one, with invariant numerics.
+template <bool kFolds>
+class FoldedSegmentsOf : public attention::FoldedExtremes {
+ public:
+  __device__ explicit FoldedSegmentsOf(const SharedLayout& layout) : sums_(layout) {}
+
+  // Adds the output of a segment, with the factors of add_rows(). The next product replaces it.
+  __device__ void add_output(const Output& segment, const attention::FoldFactors (&factors)[2]) {
+#pragma unroll
+    for (int tile = 0; tile < kOutputTiles; ++tile)
+      sums_.store(tile, sum(segment, tile, factors));
+  }
+  // Replaces the output of the last segment by that of all.
+  __device__ void add_to(Output& segment, const attention::FoldFactors (&factors)[2]) const {
+#pragma unroll
+    for (int tile = 0; tile < kOutputTiles; ++tile)
+      segment[tile] = sum(segment, tile, factors);
+  }
+
+ private:
+  __device__ FragmentD sum(const Output& segment, int tile,
+                           const attention::FoldFactors (&factors)[2]) const {
+    FragmentD sums = sums_.load(tile);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      sums.r[i] = factors[i / 2].apply(sums.r[i], segment[tile].r[i]);
+    return sums;
+  }
+
+  OutputCopy sums_;
+};
+
+// Nothing is folded.
+template <>
+class FoldedSegmentsOf<false> : public attention::FoldedExtremes {
+ public:
+  __device__ explicit FoldedSegmentsOf(const SharedLayout&) {}
+  __device__ void add_output(const Output&, const attention::FoldFactors (&)[2]) {}
+  __device__ void add_to(Output&, const attention::FoldFactors (&)[2]) const {}
+};
+
+using FoldedSegments = FoldedSegmentsOf<kInvariant>;
 
 }  // namespace cubinet::attention_prefill_wgmma

@@ -30,10 +30,9 @@ constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
 constexpr int kStep = tile_size_kv;  // KV tokens of one step
 constexpr int kElementBytes = int{sizeof(dtype)};
 constexpr int kProductDepth = 32 / kElementBytes;  // columns of K or tokens of V of one product
-// Tokens that are multiplied at a time. With invariant numerics a step has several slices, because
-// the maximum of a row belongs to 64 tokens.
-constexpr int kSlice = kInvariant ? attention::kInvariantStep : kStep;
-constexpr int kSlices = kStep / kSlice;
+// Tokens that share a maximum. With invariant numerics a step has two parts of 64 tokens.
+constexpr int kPart = kInvariant ? attention::kInvariantStep : kStep;
+constexpr int kParts = kStep / kPart;
 constexpr int kStepsOfSegment = kInvariant ? attention::kInvariantSegment / kStep : 1;
 
 // Rows are stored in blocks of 128 bytes, the last of which may be filled with zeros. Without
@@ -66,10 +65,15 @@ constexpr int kTransposers = 2;  // warps that do so
 constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
 constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;
 
-// The fp32 copy of the output of e4m3 is in registers of a thread, unless three consumers share
-// them.
-constexpr bool kFoldsInShared = kConsumers == 3 && fold_steps > 0;
-constexpr int kFoldedBytes = kFoldsInShared ? tile_size_q * head_dim_v * 4 : 0;
+// The columns of the second, fp32 copy of the output that are in shared memory, because a thread has
+// no registers for them: that of e4m3 if three consumers share the registers; that of the folded
+// segments of invariant numerics in full if they do, and in part beside 128 columns of V.
+constexpr int kFoldedColumns = kConsumers == 3        ? (kInvariant || fold_steps > 0 ? head_dim_v : 0)
+                               : !kInvariant          ? 0
+                               : head_dim_v < 128     ? 0
+                               : head_dim_qk > 128    ? 32
+                                                      : 64;
+constexpr int kFoldedBytes = tile_size_q * kFoldedColumns * 4;
 
 // Offsets in shared memory, in bytes.
 constexpr int kKOffset = kQStages * kStageBytesQ;
@@ -83,9 +87,9 @@ constexpr int kStageBarriers = kTransposesV ? 6 : 5;  // of a stage of K and V
 constexpr int kSharedBytes = kBarriersOffset + (kStageBarriers * stages + 2 + 2 * kQStages * kConsumers) * 8;
 
 static_assert(stages == 2, "the consumers' loop has a step for each stage");
-static_assert(kSlice % kProductDepth == 0, "a slice consists of whole products");
-static_assert(kStep % kSlice == 0, "a step consists of whole slices");
-static_assert(!kTransposesV || kSlices == 1, "slices of transposed V are not whole blocks of tokens");
+static_assert(kPart % kProductDepth == 0, "a part consists of whole products");
+static_assert(kParts == (kInvariant ? 2 : 1) && kStep == kParts * kPart, "the consumers' loop has two parts");
+static_assert(!kTransposesV || kParts == 1, "parts of transposed V are not whole blocks of tokens");
 static_assert(!kInvariant || attention::kInvariantSegment % kStep == 0, "a segment consists of whole steps");
 static_assert(attention_prefill_wgmma_threads == kThreads, "the host's formula of the CTA size differs");
 static_assert(attention_prefill_wgmma_shared_bytes == kSharedBytes,

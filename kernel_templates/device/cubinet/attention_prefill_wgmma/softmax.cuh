@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The online softmax of `attention_prefill_wgmma`: a thread has two rows, `row` and `row` + 8.
-#include <cubinet/attention/folded_rows.cuh>
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_prefill_wgmma/folded_output.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 
-constexpr int kScoreTiles = kSlice / 8;
-using Scores = FragmentD[kScoreTiles];
-using Weights = FragmentA[kSlice / kProductDepth];
+// The scores of a step, and those of one of its parts, whose weights are multiplied together.
+using Scores = FragmentD[kStep / 8];
+constexpr int kScoreTiles = kPart / 8;
+using ScoresOfPart = FragmentD[kScoreTiles];
+using Weights = FragmentA[kPart / kProductDepth];
 // Weights of e4m3 are multiplied by 2^8: the largest is 256 of at most 448, and the smallest that
 // are not rounded to zero are 2^-18 of it.
 constexpr float kWeightBits = kTransposesV ? 8.0f : 0.0f;
-
-struct FoldShape {
-  static constexpr int kTilesV = kOutputTiles;
-};
-using FoldedRows = attention::FoldedRowsOf<FoldShape>;
 
 // Returns the first row of this thread's warpgroup in the tile, and the thread's first row.
 __device__ inline int warpgroup_row() {
@@ -27,9 +23,15 @@ __device__ inline int thread_row() {
   return (static_cast<int>(threadIdx.x) - kWarpgroup) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
 }
 
-// Returns whether a segment of invariant numerics begins with a step.
+template <int kIndex>
+__device__ inline ScoresOfPart& part_of(Scores& scores) {
+  return reinterpret_cast<ScoresOfPart&>(scores[kIndex * kScoreTiles]);
+}
+
+// Returns whether a segment of invariant numerics begins with a step. All lanes of the warp must
+// call it.
 __device__ inline bool begins_segment_at(int step) {
-  return kInvariant && step % kStepsOfSegment == 0;
+  return __any_sync(kAllLanes, step % kStepsOfSegment == 0);
 }
 
 // The tokens that the rows of a tile see. It holds those that all rows of the warpgroup see. Few
@@ -41,11 +43,11 @@ class Visibility {
         begin_of_all_(begin(p, position(p, tile, warpgroup_row() + kWarpgroupRows - 1))),
         end_of_all_(end(tile, position(p, tile, warpgroup_row()))) {}
 
-  // Sets the scores of invisible tokens of slice kIndex of a step to -infinity.
+  // Sets the scores of invisible tokens of part kIndex of a step to -infinity.
   template <int kIndex>
-  __device__ void mask(const AttentionPrefillParameters& p, Scores& scores, int step) const {
-    const int token = step * kStep + kIndex * kSlice;
-    if (token + kSlice <= end_of_all_ && token >= begin_of_all_) return;
+  __device__ void mask(const AttentionPrefillParameters& p, ScoresOfPart& scores, int step) const {
+    const int token = step * kStep + kIndex * kPart;
+    if (token + kPart <= end_of_all_ && token >= begin_of_all_) return;
     const Tile tile = tiles_.tile();
     const int column = token + static_cast<int>(threadIdx.x & 3) * 2;
 #pragma unroll
@@ -87,8 +89,8 @@ class RowSoftmax {
   __device__ RowSoftmax(const AttentionPrefillParameters& p, const Tile& tile)
       : scale_log2_{scale_log2_of(p, tile), scale_log2_of(p, tile)}, cap_(p, scale_log2_) {}
 
-  // Updates the maxima with the scores of a slice.
-  __device__ void update_maxima(const Scores& scores) {
+  // Updates the maxima with the scores of a part.
+  __device__ void update_maxima(const ScoresOfPart& scores) {
     if constexpr (kInvariant) {
 #pragma unroll
       for (int half = 0; half < 2; ++half)
@@ -101,7 +103,7 @@ class RowSoftmax {
 
   // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
   // sum.
-  __device__ void weigh(Scores& scores, int half) {
+  __device__ void weigh(ScoresOfPart& scores, int half) {
     if constexpr (kInvariant) {
       attention::weigh_invariant_row(scores, half, scale_log2_[half], maxima[half], corrections_[half],
                                      sums_[half]);
@@ -124,11 +126,11 @@ class RowSoftmax {
     return sums_[0] + corrections_[1] < 0.0f ? ~number : number;
   }
 
-  __device__ void cap(Scores& scores) const {
+  __device__ void cap(ScoresOfPart& scores) const {
     cap_.apply(scores);
   }
 
-  // Corrects the output of the slices before the newest, and its folded part. After a few slices,
+  // Corrects the output of the parts before the newest, and its folded part. After a few parts,
   // most maxima are stable and no correction is needed. A correction by 1 changes no bit. The vote
   // over both rows passes by those of each row, and without it three consumers of e4m3 lack a
   // register.
@@ -142,8 +144,8 @@ class RowSoftmax {
   }
 
   // Adds the maxima and sums of a segment of invariant numerics to `folded`, and begins the next
-  // segment. `factors` are those of FoldedRows::add_output().
-  __device__ void end_segment(FoldedRows& folded, attention::FoldFactors (&factors)[2]) {
+  // segment. `factors` are those of FoldedSegments::add_output().
+  __device__ void end_segment(FoldedSegments& folded, attention::FoldFactors (&factors)[2]) {
     folded.add_rows(maxima, sums_, factors);
   }
 
@@ -160,7 +162,7 @@ class RowSoftmax {
     return attention::softmax_scale_log2<kHasHeadScales>(p, tile.sequence, p.group.quotient(tile.head));
   }
 
-  __device__ void update_fast_maxima(const Scores& scores) {
+  __device__ void update_fast_maxima(const ScoresOfPart& scores) {
     float newest[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -189,7 +191,7 @@ class RowSoftmax {
 // tokens of a product of e4m3, element 16h + 4q + 2u + e of the operand is token 16h + 8u + 2q + e.
 // TransposerOfV stores V in the same order.
 template <typename T>
-__device__ inline unsigned packed(const Scores& scores, int word, int row) {
+__device__ inline unsigned packed(const ScoresOfPart& scores, int word, int row) {
   if constexpr (is_same<T, e4m3>) {
     const FragmentD& first = scores[2 * word];
     const FragmentD& second = scores[2 * word + 1];
@@ -200,9 +202,9 @@ __device__ inline unsigned packed(const Scores& scores, int word, int row) {
   }
 }
 
-__device__ inline void pack(Weights& weights, const Scores& scores) {
+__device__ inline void pack(Weights& weights, const ScoresOfPart& scores) {
 #pragma unroll
-  for (int part = 0; part < kSlice / kProductDepth; ++part) {
+  for (int part = 0; part < kPart / kProductDepth; ++part) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       weights[part].r[i] = packed<dtype>(scores, 2 * part + i / 2, i % 2 * 2);
