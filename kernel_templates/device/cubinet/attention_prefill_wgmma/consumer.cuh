@@ -142,20 +142,17 @@ class Consumer {
   __device__ void compute_first(State& state, Scores& scores, int step) {
     wgmma_wait<0>(scores);
     release(layout_.k_empty(first_stage_));
+    find_maxima(state, scores, step);
     if constexpr (kInvariant) {
-      weigh_first_part(state, scores, step, first_stage_);
+      weigh_first_part(state, scores, first_stage_);
       pack(state.weights, part_of<0>(scores));
       weigh_last_part(state, scores, step, first_stage_, false);
     } else {
-      ScoresOfPart& whole = part_of<0>(scores);
-      state.softmax.cap(whole);
-      state.visibility.mask<0>(p_, whole, step);
-      state.softmax.update_maxima(whole);
-      state.softmax.weigh(whole, 0);
+      state.softmax.weigh<0>(scores, 0);
       if (step + 1 < state.end) wait_for_k(first_stage_ ^ 1, state);
       if constexpr (!kWaitsLateForV) wait_for_v(first_stage_);
-      state.softmax.weigh(whole, 1);
-      pack(state.weights, whole);
+      state.softmax.weigh<0>(scores, 1);
+      pack(state.weights, part_of<0>(scores));
       if constexpr (kWaitsLateForV) wait_for_v(first_stage_);
     }
   }
@@ -175,47 +172,47 @@ class Consumer {
       const bool begins_segment = begins_segment_at(step);
       attention::FoldFactors factors[2];
       if (begins_segment) state.softmax.end_segment(state.segments, factors);
-      weigh_first_part(state, scores, step, kStage);
+      find_maxima(state, scores, step);
+      weigh_first_part(state, scores, kStage);
       wgmma_wait<0>(state.output, state.weights);
       release(layout_.v_empty(kOther));
       pack(state.weights, part_of<0>(scores));
       if (begins_segment) {
         state.segments.add_output(state.output, factors);
       } else {
-        state.softmax.correct(state.output, state.sums);
+        state.softmax.correct<0>(state.output, state.sums);
       }
       weigh_last_part(state, scores, step, kStage, !begins_segment);
     } else {
-      ScoresOfPart& whole = part_of<0>(scores);
-      state.softmax.cap(whole);
-      state.visibility.template mask<0>(p_, whole, step);
-      state.softmax.update_maxima(whole);
-      state.softmax.weigh(whole, 0);
-      keep_in_order(whole);
+      find_maxima(state, scores, step);
+      state.softmax.weigh<0>(scores, 0);
+      keep_in_order(scores);
       // The branches of these waits keep the compiler from moving wgmma_wait() before these
       // weights.
       if (step + 1 < state.end) wait_for_k(kOther, state);
       if constexpr (!kWaitsLateForV) wait_for_v(kStage);
       wgmma_wait<0>(state.output, state.weights);
       release(layout_.v_empty(kOther));
-      state.softmax.weigh(whole, 1);
-      pack(state.weights, whole);
-      state.softmax.correct(state.output, state.sums);
+      state.softmax.weigh<0>(scores, 1);
+      pack(state.weights, part_of<0>(scores));
+      state.softmax.correct<0>(state.output, state.sums);
       state.sums.fold(state.output, step);
       if constexpr (kWaitsLateForV) wait_for_v(kStage);
     }
   }
 
+  __device__ void find_maxima(State& state, Scores& scores, int step) const {
+    state.softmax.cap(scores);
+    state.visibility.mask(p_, scores, step);
+    state.softmax.update_maxima(scores);
+  }
+
   // Computes the weights of the first half of a step, with invariant numerics, and waits for V of
   // its stage.
-  __device__ void weigh_first_part(State& state, Scores& scores, int step, int stage) {
-    ScoresOfPart& part = part_of<0>(scores);
-    state.softmax.cap(part);
-    state.visibility.template mask<0>(p_, part, step);
-    state.softmax.update_maxima(part);
-    state.softmax.weigh(part, 0);
-    state.softmax.weigh(part, 1);
-    keep_in_order(part);
+  __device__ void weigh_first_part(State& state, Scores& scores, int stage) {
+    state.softmax.weigh<0>(scores, 0);
+    state.softmax.weigh<0>(scores, 1);
+    keep_in_order(part_of<0>(scores));
     mbarrier_wait(layout_.v_full(stage), state.softmax.after_weights(v_.parity(stage)));
     v_.end(stage);
   }
@@ -223,19 +220,16 @@ class Consumer {
   // Multiplies the packed weights of the first half of a step and V, and computes the weights of the
   // second half meanwhile.
   __device__ void weigh_last_part(State& state, Scores& scores, int step, int stage, bool adds) {
-    ScoresOfPart& part = part_of<kParts - 1>(scores);
+    constexpr int kLast = kParts - 1;
     wgmma_begin(state.output, state.weights);
     multiply_pv(state.output, state.weights, stage, 0, adds);
-    state.softmax.cap(part);
-    state.visibility.template mask<kParts - 1>(p_, part, step);
-    state.softmax.update_maxima(part);
-    state.softmax.weigh(part, 0);
-    state.softmax.weigh(part, 1);
-    keep_in_order(part);
+    state.softmax.weigh<kLast>(scores, 0);
+    state.softmax.weigh<kLast>(scores, 1);
+    keep_in_order(part_of<kLast>(scores));
     if (step + 1 < state.end) wait_for_k(stage ^ 1, state);
     wgmma_wait<0>(state.output, state.weights);
-    pack(state.weights, part);
-    state.softmax.correct(state.output, state.sums);
+    pack(state.weights, part_of<kLast>(scores));
+    state.softmax.correct<kLast>(state.output, state.sums);
   }
 
   __device__ void wait_for_v(int stage) {

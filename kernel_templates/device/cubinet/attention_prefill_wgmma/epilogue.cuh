@@ -25,7 +25,7 @@ class Epilogue {
       const bool any = sum != 0.0f;  // the sum is 0 if the row sees no token, and NaN if it saw one
       float factor = any ? reciprocal_approx(sum) : 0.0f;
       factor *= scale_of_v;  // partial results include it
-      float lse = any ? softmax.maxima[half] + log2_approx(sum) - kWeightBits : negative_infinity();
+      float lse = any ? softmax.maximum(half) + log2_approx(sum) - kWeightBits : negative_infinity();
       bool is_complete = row.exists;
       if (p_.split_tokens != 0) {
         const RowSplits splits = splits_of(row.token);

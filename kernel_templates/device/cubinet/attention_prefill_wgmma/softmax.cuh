@@ -43,11 +43,10 @@ class Visibility {
         begin_of_all_(begin(p, position(p, tile, warpgroup_row() + kWarpgroupRows - 1))),
         end_of_all_(end(tile, position(p, tile, warpgroup_row()))) {}
 
-  // Sets the scores of invisible tokens of part kIndex of a step to -infinity.
-  template <int kIndex>
-  __device__ void mask(const AttentionPrefillParameters& p, ScoresOfPart& scores, int step) const {
-    const int token = step * kStep + kIndex * kPart;
-    if (token + kPart <= end_of_all_ && token >= begin_of_all_) return;
+  // Sets the scores of invisible tokens of a step to -infinity.
+  __device__ void mask(const AttentionPrefillParameters& p, Scores& scores, int step) const {
+    const int token = step * kStep;
+    if (token + kStep <= end_of_all_ && token >= begin_of_all_) return;
     const Tile tile = tiles_.tile();
     const int column = token + static_cast<int>(threadIdx.x & 3) * 2;
 #pragma unroll
@@ -56,7 +55,7 @@ class Visibility {
       const int after = end(tile, own) - column;
       const int before = begin(p, own) - column;
 #pragma unroll
-      for (int part = 0; part < kScoreTiles; ++part) {
+      for (int part = 0; part < kStep / 8; ++part) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const int at = part * 8 + i;
@@ -87,28 +86,35 @@ class Visibility {
 class RowSoftmax {
  public:
   __device__ RowSoftmax(const AttentionPrefillParameters& p, const Tile& tile)
-      : scale_log2_{scale_log2_of(p, tile), scale_log2_of(p, tile)}, cap_(p, scale_log2_) {}
+      : scale_log2_{scale_log2_of(p, tile), scale_log2_of(p, tile)}, cap_(p, scale_log2_) {
+    maxima_[kParts - 1][0] = maxima_[kParts - 1][1] = negative_infinity();
+  }
 
-  // Updates the maxima with the scores of a part.
-  __device__ void update_maxima(const ScoresOfPart& scores) {
+  // Updates the maxima with the scores of a step, those of each part with its own.
+  __device__ void update_maxima(Scores& scores) {
     if constexpr (kInvariant) {
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        corrections_[half] =
-            attention::update_invariant_maximum(maxima[half], scores, half, scale_log2_[half]);
+        maxima_[0][half] = maxima_[kParts - 1][half];
+      update_invariant_maxima<0>(scores);
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        maxima_[kParts - 1][half] = maxima_[0][half];
+      update_invariant_maxima<kParts - 1>(scores);
     } else {
       update_fast_maxima(scores);
     }
   }
 
-  // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
-  // sum.
-  __device__ void weigh(ScoresOfPart& scores, int half) {
+  // Replaces a row's scores of a part by weights, which are relative to its maximum, and adds them to
+  // its sum.
+  template <int kIndex>
+  __device__ void weigh(Scores& scores, int half) {
     if constexpr (kInvariant) {
-      attention::weigh_invariant_row(scores, half, scale_log2_[half], maxima[half], corrections_[half],
-                                     sums_[half]);
+      attention::weigh_invariant_row(part_of<kIndex>(scores), half, scale_log2_[half], maxima_[kIndex][half],
+                                     corrections_[kIndex][half], sums_[half]);
     } else {
-      const float offset = attention::weight_offset(maxima[half]) - kWeightBits;
+      const float offset = attention::weight_offset(maxima_[0][half]) - kWeightBits;
 #pragma unroll
       for (int tile = 0; tile < kScoreTiles; ++tile) {
 #pragma unroll
@@ -123,10 +129,10 @@ class RowSoftmax {
   // Returns `number`. The compiler computes it after the weights of the first row, because it does
   // not know that their sum is not negative.
   __device__ unsigned after_weights(unsigned number) const {
-    return sums_[0] + corrections_[1] < 0.0f ? ~number : number;
+    return sums_[0] + corrections_[kParts - 1][1] < 0.0f ? ~number : number;
   }
 
-  __device__ void cap(ScoresOfPart& scores) const {
+  __device__ void cap(Scores& scores) const {
     cap_.apply(scores);
   }
 
@@ -134,19 +140,21 @@ class RowSoftmax {
   // most maxima are stable and no correction is needed. A correction by 1 changes no bit. The vote
   // over both rows passes by those of each row, and without it three consumers of e4m3 lack a
   // register.
+  template <int kIndex>
   __device__ void correct(Output& output, FoldedOutput& folded) const {
-    folded.multiply(corrections_);
-    if (!__any_sync(kAllLanes, corrections_[0] != 1.0f || corrections_[1] != 1.0f)) return;
+    const float(&corrections)[2] = corrections_[kIndex];
+    folded.multiply(corrections);
+    if (!__any_sync(kAllLanes, corrections[0] != 1.0f || corrections[1] != 1.0f)) return;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (__any_sync(kAllLanes, corrections_[half] != 1.0f)) multiply_row(output, half, corrections_[half]);
+      if (__any_sync(kAllLanes, corrections[half] != 1.0f)) multiply_row(output, half, corrections[half]);
     }
   }
 
   // Adds the maxima and sums of a segment of invariant numerics to `folded`, and begins the next
   // segment. `factors` are those of FoldedSegments::add_output().
   __device__ void end_segment(FoldedSegments& folded, attention::FoldFactors (&factors)[2]) {
-    folded.add_rows(maxima, sums_, factors);
+    folded.add_rows(maxima_[kParts - 1], sums_, factors);
   }
 
   // Returns the sum of a row's weights, which are multiplied by 2^kWeightBits.
@@ -154,15 +162,16 @@ class RowSoftmax {
     return lanes_sum<4>(sums_[half]);
   }
 
-  // The largest base-2 logits.
-  float maxima[2] = {negative_infinity(), negative_infinity()};
+  // Returns the largest base-2 logit of a row.
+  __device__ float maximum(int half) const { return maxima_[kParts - 1][half]; }
 
  private:
   __device__ static float scale_log2_of(const AttentionPrefillParameters& p, const Tile& tile) {
     return attention::softmax_scale_log2<kHasHeadScales>(p, tile.sequence, p.group.quotient(tile.head));
   }
 
-  __device__ void update_fast_maxima(const ScoresOfPart& scores) {
+  __device__ void update_fast_maxima(const Scores& scores) {
+    float(&maxima)[2] = maxima_[0];
     float newest[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -174,15 +183,25 @@ class RowSoftmax {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       newest[half] = fmaxf(maxima[half], lanes_max<4>(newest[half]) * scale_log2_[0]);
-      corrections_[half] = exp2_approx(maxima[half] - attention::weight_offset(newest[half]));
+      corrections_[0][half] = exp2_approx(maxima[half] - attention::weight_offset(newest[half]));
       maxima[half] = newest[half];
-      sums_[half] *= corrections_[half];
+      sums_[half] *= corrections_[0][half];
     }
+  }
+
+  template <int kIndex>
+  __device__ void update_invariant_maxima(Scores& scores) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      corrections_[kIndex][half] = attention::update_invariant_maximum(
+          maxima_[kIndex][half], part_of<kIndex>(scores), half, scale_log2_[half]);
   }
 
   float scale_log2_[2];  // of each row; they are equal
   attention::SoftCap<soft_cap> cap_;
-  float corrections_[2];
+  // Of each part of the newest step, and the largest base-2 logits until its end.
+  float corrections_[kParts][2];
+  float maxima_[kParts][2];
   float sums_[2] = {};
 };
 
