@@ -213,8 +213,8 @@ TEST_CASE("The block that ends last combines four parts of a tile, a second kern
 }
 
 // One long sequence among short ones. On an H200 the first three took 45.7, 29.0 and 225 us inside
-// and 27.9, 15.6 and 55.6 us with a second kernel; the last three 18.4, 41.6 and 25.7 us inside, and
-// 31.9, 65.1 and 32.3 us with a second kernel, whose blocks each read all lengths.
+// and 27.9, 15.6 and 55.6 us with a second kernel; the last three 18.4, 41.6 and 25.7 us inside,
+// and 31.9, 65.1 and 32.3 us with a second kernel, whose blocks each read all lengths.
 TEST_CASE("A second kernel combines many parts of a long sequence unless it has many blocks") {
   struct Row {
     std::uint32_t batch, q_len, heads_q, heads_kv, head_dim;

@@ -289,9 +289,9 @@ class DecodeDivision {
     return request_.costs().cost(work);
   }
 
-  // Returns the rounds of loads in which one CTA combines the partial results of a tile, without the
-  // first of each pass over its rows. A thread reads 8 elements of 4 results in a round
-  // (attention/partials.cuh). The number that a family states was measured with its own way.
+  // Returns the rounds of loads in which one CTA combines the partial results of a tile, without
+  // the first of each pass over its rows. A thread reads 8 elements of 4 results in a round
+  // (attention/partials.cuh). A family that states its number has a way of its own.
   double combine_rounds(double partials) const {
     if (tile_.block.partials_inside) return 0;
     constexpr double at_once = 4;
