@@ -177,8 +177,8 @@ class DecodeDivision {
     return splits.combines_apart ? splits : sooner_combined(splits);
   }
 
-  // Returns splits that are combined inside or, if one CTA would take longer for the many results of
-  // a long sequence among short ones, by a second kernel.
+  // Returns splits that are combined inside or, if one CTA would take longer for the many results
+  // of a long sequence among short ones, by a second kernel.
   DecodeSplits sooner_combined(const DecodeSplits& inside) const {
     const Share share = share_of(inside, lengths(inside.unit, 1), 1);
     if (!can_combine_ || inside.slots == 0 || combine_rounds(share.partials) == 0) return inside;
@@ -231,7 +231,7 @@ class DecodeDivision {
 
   std::uint32_t q_tiles() const { return divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q); }
 
-  // What a CTA takes of the tiles of a KV head.
+  // The part of the tiles of a KV head that a CTA computes.
   struct Share {
     double units = 0;
     double partials = 0;  // CTAs that share the longest sequence
