@@ -434,7 +434,10 @@ for part in "${parts[@]}"; do
       ;;
     speculative) run_sweep attention_speculative speculative --alone --rounds 7 ;;
     shared_prefix | mixed) peer "$part" "cubinet torch" --peers ;;
-    invariance) peer invariance "cubinet torch" ;;
+    invariance)
+      measure invariance python3 "$root/bench/peers/invariance.py" "${commit[@]}" --tool "$tree/cli/cubinet" \
+        --output "$results/invariance.json"
+      ;;
     first_kernel) run_first_kernel ;;
     deep_gemm)
       ! have_modules deep_gemm tvm_ffi torch || measure deep_gemm python3 "$root/bench/peers/deep_gemm_peer.py" \
