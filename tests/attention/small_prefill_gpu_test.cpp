@@ -103,6 +103,16 @@ std::vector<SmallPrompts> small_prompts() {
   });
   add("KV of e4m3", 128, [](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3; });
   add("e4m3, head dim 64", 64, [](P& p) { p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3; });
+  add("KV of e4m3, head dim 72, pages of 24, window", 72, [](P& p) {
+    p.data_type_k = p.data_type_v = DataType::e4m3;
+    p.tokens_per_page = 24;
+    p.window = 50;
+  });
+  add("e4m3, head dim 88, contiguous, output of fp32", 88, [](P& p) {
+    p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3;
+    p.layout = QkvLayout::contiguous_kv;
+    p.data_type_o = DataType::fp32;
+  });
   add("e4m3, mixed", 128, [](P& p) {
     p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3;
     p.ragged_q = true;
