@@ -44,7 +44,7 @@ def times_row(case, times):
 
 def rows_of(result):
     case = f" ({result['case_tag']})" if result["case_tag"] else ""
-    rows = [bits_row(case, subject) for subject in result["numerics"]]
+    rows = [bits_row(case, subject) for subject in result["implementations"]]
     return [row for row in rows if row["median"]] + [times_row(case, times) for times in result["times"]]
 
 
@@ -67,7 +67,7 @@ def main():
     for result in document.get("results", [document]):
         if "error" in result:
             print(result["error"]["message"], file=sys.stderr)
-        rows += rows_of(result) if "numerics" in result else []
+        rows += rows_of(result) if "implementations" in result else []
     write(options.output, "invariance", options.commit, rows)
     print_goals(rows)
     return status

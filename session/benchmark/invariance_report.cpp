@@ -80,7 +80,7 @@ nlohmann::json describe(const InvarianceRow& row) {
   nlohmann::json times = nlohmann::json::array();
   for (const InvarianceTimes& timed : row.times)
     times.push_back(describe(timed));
-  described["numerics"] = std::move(subjects);
+  described["implementations"] = std::move(subjects);
   described["times"] = std::move(times);
   if (row.error) described.update(error_document(*row.error));
   return described;

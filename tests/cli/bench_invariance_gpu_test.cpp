@@ -23,11 +23,11 @@ TEST_CASE("bench invariance keeps every bit on the GPU, where fast numerics lose
   const auto results = result.json()["results"];
   REQUIRE(results.size() == 3);
   for (const auto& row : results) {
-    CHECK(row["numerics"][0]["keeps_bits"] == true);
+    CHECK(row["implementations"][0]["keeps_bits"] == true);
     for (const auto& times : row["times"])
       CHECK(times["correct"] == true);
   }
-  CHECK(results[0]["numerics"][1]["keeps_bits"] == false);
+  CHECK(results[0]["implementations"][1]["keeps_bits"] == false);
   CHECK(results[0]["times"].size() == 4);
   CHECK(results[2]["times"].size() == 2);
 }

@@ -33,8 +33,8 @@ TEST_CASE("bench invariance compares the problems of a sweep once, and ends with
   const auto results = result.json()["results"];
   REQUIRE(results.size() == 2);
   CHECK(results[0]["case_tag"] == "plain");
-  CHECK(results[0]["numerics"][0]["name"] == "invariant");
-  CHECK(results[0]["numerics"][1]["name"] == "fast");
+  CHECK(results[0]["implementations"][0]["name"] == "invariant");
+  CHECK(results[0]["implementations"][1]["name"] == "fast");
   CHECK(results[0]["times"][0]["correct"] == false);
   CHECK(results[0]["times"][0]["rounds"]["invariant"].size() == 2);
   CHECK(results[1]["error"]["code"] == "unsupported");

@@ -13,7 +13,7 @@ from script_tree import ROOT, ScriptTest, make_program  # noqa: E402
 TOOL = r"""printf '%s\n' "$*" >>"$TMPDIR/calls"
 cat <<'JSON'
 {"results": [{"case_tag": "small",
-  "numerics": [{"name": "invariant", "keeps_bits": true, "stages": [{"stage": "decode", "rows": 4, "equal": 4}]},
+  "implementations": [{"name": "invariant", "keeps_bits": true, "stages": [{"stage": "decode", "rows": 4, "equal": 4}]},
                {"name": "fast", "keeps_bits": false, "stages": [{"stage": "decode", "rows": 4, "equal": 1}]},
                {"name": "FA3", "keeps_bits": false, "stages": [], "error": {"message": "it has ended"}}],
   "times": [{"stage": "whole prompt", "rounds": {"invariant": [1.2e-6, 1.2e-6], "fast": [1e-6, 1e-6]},

@@ -53,10 +53,10 @@ TEST_CASE("the JSON has the rows of each stage, the times and the ratios of the 
   CHECK(document["seed"] == 7);
   auto row = document["results"][0];
   CHECK(row["case_tag"] == "prompt");
-  CHECK(row["numerics"][0]["keeps_bits"] == true);
-  CHECK(row["numerics"][1]["keeps_bits"] == false);
-  CHECK(row["numerics"][1]["stages"][0] == nlohmann::json({{"stage", "decode"}, {"rows", 8}, {"equal", 2}}));
-  CHECK(row["numerics"][2]["error"]["code"] == "io");
+  CHECK(row["implementations"][0]["keeps_bits"] == true);
+  CHECK(row["implementations"][1]["keeps_bits"] == false);
+  CHECK(row["implementations"][1]["stages"][0] == nlohmann::json({{"stage", "decode"}, {"rows", 8}, {"equal", 2}}));
+  CHECK(row["implementations"][2]["error"]["code"] == "io");
   CHECK(row["times"][0]["ratio"] == 1.5);
   CHECK(row["times"][0]["peers"][0]["ratio"] == 0.5);
   CHECK_FALSE(row.contains("error"));
