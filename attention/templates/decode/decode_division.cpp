@@ -296,7 +296,7 @@ class DecodeDivision {
     if (tile_.block.partials_inside) return 0;
     constexpr double at_once = 4;
     const std::uint32_t parts = tile_.shape.q * divide_up(problem_.head_dim_v, 8U);
-    return divide_up(parts, tile_.block.threads) * (std::ceil(partials / at_once) - 1);
+    return divide_up(parts, tile_.block.threads) * std::max(partials / at_once - 1, 0.0);
   }
 
   // The work items of a KV head: the parts of tiles that CTAs compute.
