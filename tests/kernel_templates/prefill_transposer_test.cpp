@@ -15,12 +15,6 @@ namespace {
 
 constexpr int kColumns = head_dim_v;
 
-// Returns an address of data that is swizzled by 128 bytes, as TMA and wgmma do: three bits of the
-// address of a 16-byte chunk are XORed with the three bits above its 128 bytes.
-SharedAddress swizzled_address(SharedAddress address) {
-  return address ^ (address >> 7 & 7) << 4;
-}
-
 // Writes V of a stage as TMA does: groups of 8 tokens, whose rows have 128 columns.
 void write_v(const SharedLayout& layout, int stage, const std::function<int(int, int)>& element) {
   for (int token = 0; token < kStep; ++token) {

@@ -45,7 +45,8 @@ inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTi
   return is_short || may_be_short ? group : 1;
 }
 
-// Returns the columns of the output whose second copy, of what has been folded, is in shared memory.
+// Returns the columns of the output whose second copy, which holds what has been folded, is in
+// shared memory.
 inline std::uint32_t folded_columns(const AttentionProblem& problem, const PrefillTile& tile) {
   if (tile.q == 192) return problem.is_invariant() || tile.fold_steps > 0 ? problem.head_dim_v : 0;
   if (!problem.is_invariant() || problem.head_dim_v < 128) return 0;

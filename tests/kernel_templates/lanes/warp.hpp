@@ -14,14 +14,15 @@ inline constexpr std::size_t kLanes = 32;
 struct Index {
   unsigned x = 0;
 };
-inline Index threadIdx;  // the running lane
+inline Index threadIdx;  // the running thread
 inline Index gridDim{1};
 
 // Runs a function on the lanes of a warp. The lanes take turns on the calling thread: a lane runs
 // until it exchanges a number with the others.
 class Warp {
  public:
-  static void run(const std::function<void()>& of_lane) {
+  // `index` is the index of the warp in its CTA.
+  static void run(const std::function<void()>& of_lane, unsigned index = 0) {
     Warp warp(of_lane);
     running() = &warp;
     bool any = true;
@@ -30,12 +31,15 @@ class Warp {
       for (unsigned lane = 0; lane < kLanes; ++lane) {
         if (warp.lanes_[lane].ended) continue;
         any = true;
-        threadIdx.x = lane;
+        threadIdx.x = index * kLanes + lane;
         swapcontext(&warp.caller_, &warp.lanes_[lane].context);
       }
     }
     running() = nullptr;
   }
+
+  // Returns the running lane.
+  static unsigned lane() { return threadIdx.x % kLanes; }
 
   // Returns the numbers of all lanes. Every lane must call the same functions in the same order.
   template <class Number>
@@ -43,10 +47,9 @@ class Warp {
     // A lane may write its next number before the last lane has read the present ones.
     static std::array<std::array<Number, kLanes>, 2> numbers;
     Warp& warp = *running();
-    const unsigned lane = threadIdx.x;
-    const std::size_t turn = warp.lanes_[lane].turns++ % 2;
-    numbers[turn][lane] = own;
-    swapcontext(&warp.lanes_[lane].context, &warp.caller_);
+    const std::size_t turn = warp.lanes_[lane()].turns++ % 2;
+    numbers[turn][lane()] = own;
+    swapcontext(&warp.lanes_[lane()].context, &warp.caller_);
     return numbers[turn];
   }
 
@@ -79,7 +82,7 @@ class Warp {
   static void enter() {
     Warp& warp = *running();
     warp.of_lane_();
-    warp.lanes_[threadIdx.x].ended = true;
+    warp.lanes_[lane()].ended = true;
   }
 
   const std::function<void()>& of_lane_;

@@ -53,9 +53,9 @@ class Consumer {
 
     Visibility visibility;
     RowSoftmax softmax;
-    Output output = {};  // of the present segment
+    Output output = {};       // of the present segment
     FoldedSegments segments;  // before it
-    FoldedOutput sums;   // with e4m3: the steps before those of `output`
+    FoldedOutput sums;        // with e4m3: the steps before those of `output`
     Weights weights;
     int end;        // the step after the last one
     bool has_rows;  // whether the tile has rows of this warpgroup
@@ -70,8 +70,7 @@ class Consumer {
     release(layout_.q_empty(q_stage_, index_));
     q_stage_ = (q_stage_ + 1) % kQStages;
     wgmma_begin(state.output, state.weights);
-    multiply_pv(state.output, state.weights, last_stage, kParts - 1,
-                !FoldedOutput::begins_at(state.end - 1));
+    multiply_pv(state.output, state.weights, last_stage, kParts - 1, !FoldedOutput::begins_at(state.end - 1));
     const bool has_next = tiles_.next();
     first_stage_ = last_stage ^ 1;
     // Without a next tile, the product is that of old data and is not used: products in a branch
@@ -217,8 +216,8 @@ class Consumer {
     v_.end(stage);
   }
 
-  // Multiplies the packed weights of the first half of a step and V, and computes the weights of the
-  // second half meanwhile.
+  // Multiplies the packed weights of the first half of a step and V, and computes the weights of
+  // the second half meanwhile.
   __device__ void weigh_last_part(State& state, Scores& scores, int step, int stage, bool adds) {
     constexpr int kLast = kParts - 1;
     wgmma_begin(state.output, state.weights);
@@ -257,15 +256,15 @@ class Consumer {
       for (int part = 0; part < 4; ++part) {
         if (block * kBlockElements + part * kProductDepth >= head_dim_qk) break;
         Wgmma<dtype, kStep>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + part * 32),
-                                       descriptor_behind(k, block * kKvBlockBytes + part * 32),
-                                       block + part > 0);
+                                      descriptor_behind(k, block * kKvBlockBytes + part * 32),
+                                      block + part > 0);
       }
     }
     wgmma_commit();
   }
 
-  // Starts the product of the weights of a part of a step and V of a stage, which is added to the output or,
-  // if `adds` is false, replaces it.
+  // Starts the product of the weights of a part of a step and V of a stage. It is added to the
+  // output or, if `adds` is false, replaces it.
   __device__ void multiply_pv(Output& output, Weights& weights, int stage, int of_step, bool adds) const {
     constexpr LayoutB kLayout = kTransposesV ? LayoutB::rows_of_k : LayoutB::columns_of_k;
     const MatrixDescriptor v =

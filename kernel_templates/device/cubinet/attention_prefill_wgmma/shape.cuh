@@ -65,14 +65,14 @@ constexpr int kTransposers = 2;  // warps that do so
 constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
 constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;
 
-// The columns of the second, fp32 copy of the output that are in shared memory, because a thread has
-// no registers for them: that of e4m3 if three consumers share the registers; that of the folded
-// segments of invariant numerics in full if they do, and in part beside 128 columns of V.
-constexpr int kFoldedColumns = kConsumers == 3        ? (kInvariant || fold_steps > 0 ? head_dim_v : 0)
-                               : !kInvariant          ? 0
-                               : head_dim_v < 128     ? 0
-                               : head_dim_qk > 128    ? 32
-                                                      : 64;
+// The columns of the second, fp32 copy of the output that are in shared memory, because a thread
+// has no registers for them: those of e4m3 if three consumers share the registers; those of the
+// folded segments of invariant numerics, all if three do, and a part beside 128 columns of V.
+constexpr int kFoldedColumns = kConsumers == 3     ? (kInvariant || fold_steps > 0 ? head_dim_v : 0)
+                               : !kInvariant       ? 0
+                               : head_dim_v < 128  ? 0
+                               : head_dim_qk > 128 ? 32
+                                                   : 64;
 constexpr int kFoldedBytes = tile_size_q * kFoldedColumns * 4;
 
 // Offsets in shared memory, in bytes.

@@ -106,8 +106,8 @@ class RowSoftmax {
     }
   }
 
-  // Replaces a row's scores of a part by weights, which are relative to its maximum, and adds them to
-  // its sum.
+  // Replaces a row's scores of a part by weights, which are relative to its maximum, and adds them
+  // to its sum.
   template <int kIndex>
   __device__ void weigh(Scores& scores, int half) {
     if constexpr (kInvariant) {
@@ -163,7 +163,9 @@ class RowSoftmax {
   }
 
   // Returns the largest base-2 logit of a row.
-  __device__ float maximum(int half) const { return maxima_[kParts - 1][half]; }
+  __device__ float maximum(int half) const {
+    return maxima_[kParts - 1][half];
+  }
 
  private:
   __device__ static float scale_log2_of(const AttentionPrefillParameters& p, const Tile& tile) {
@@ -199,7 +201,7 @@ class RowSoftmax {
 
   float scale_log2_[2];  // of each row; they are equal
   attention::SoftCap<soft_cap> cap_;
-  // Of each part of the newest step, and the largest base-2 logits until its end.
+  // The corrections of each part of the newest step, and the largest base-2 logits until its end.
   float corrections_[kParts][2];
   float maxima_[kParts][2];
   float sums_[2] = {};

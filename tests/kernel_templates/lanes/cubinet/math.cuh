@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's
@@ -17,8 +18,46 @@
 
 namespace cubinet {
 
-inline void keep_in_register(unsigned&) {}
+inline constexpr float kLn2 = 0.693147180559945309f;
+inline constexpr float kLog2E = 1.44269504088896341f;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
+
+inline float negative_infinity() {
+  return -std::numeric_limits<float>::infinity();
+}
+// Denormals become 0.
+inline float exp2_approx(float x) {
+  const float y = std::exp2(x);
+  return y < std::numeric_limits<float>::min() ? 0.0f : y;
+}
+inline float log2_approx(float x) {
+  return std::log2(x);
+}
+inline float reciprocal_approx(float x) {
+  return 1.0f / x;
+}
+
+inline float __fadd_rn(float a, float b) {
+  return a + b;
+}
+inline float __fsub_rn(float a, float b) {
+  return a - b;
+}
+inline float __fmul_rn(float a, float b) {
+  const volatile float product = a * b;  // a compiler may not fuse it with a sum
+  return product;
+}
+inline float __fdiv_rn(float a, float b) {
+  return a / b;
+}
+inline float __fmaf_rn(float a, float b, float c) {
+  return std::fma(a, b, c);
+}
+inline unsigned __float_as_uint(float number) {
+  return std::bit_cast<unsigned>(number);
+}
+
+inline void keep_in_register(unsigned&) {}
 inline unsigned __ballot_sync(unsigned, bool condition) {
   unsigned lanes = 0;
   const std::array<int, kLanes> conditions = Warp::exchange(condition ? 1 : 0);
@@ -26,13 +65,20 @@ inline unsigned __ballot_sync(unsigned, bool condition) {
     lanes |= static_cast<unsigned>(conditions[i]) << i;
   return lanes;
 }
+inline int __any_sync(unsigned lanes, bool condition) {
+  return __ballot_sync(lanes, condition) != 0 ? 1 : 0;
+}
 inline int __shfl_sync(unsigned, int number, int lane) {
   return Warp::exchange(number)[static_cast<std::size_t>(lane)];
 }
 inline int __shfl_up_sync(unsigned, int number, int offset) {
   const auto numbers = Warp::exchange(number);
-  const int lane = static_cast<int>(threadIdx.x);
+  const int lane = static_cast<int>(Warp::lane());
   return numbers[static_cast<std::size_t>(lane < offset ? lane : lane - offset)];
+}
+template <class Number>
+Number __shfl_xor_sync(unsigned, Number number, int mask) {
+  return Warp::exchange(number)[Warp::lane() ^ static_cast<unsigned>(mask)];
 }
 inline int __reduce_max_sync(unsigned, int number) {
   const auto numbers = Warp::exchange(number);
@@ -44,9 +90,15 @@ inline int __reduce_add_sync(unsigned, int number) {
 }
 template <int Width>
 float lanes_sum(float number) {
-  static_assert(Width == kLanes);
-  const auto numbers = Warp::exchange(number);
-  return std::accumulate(numbers.begin(), numbers.end(), 0.0f);
+  for (int offset = Width / 2; offset > 0; offset /= 2)
+    number += __shfl_xor_sync(kAllLanes, number, offset);
+  return number;
+}
+template <int Width>
+float lanes_max(float number) {
+  for (int offset = Width / 2; offset > 0; offset /= 2)
+    number = std::max(number, __shfl_xor_sync(kAllLanes, number, offset));
+  return number;
 }
 
 inline int __popc(unsigned bits) {
@@ -63,7 +115,10 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
     chosen |= static_cast<unsigned>(bytes >> (selector >> (4 * i) & 7) * 8 & 0xff) << (8 * i);
   return chosen;
 }
-inline void __syncwarp() {}
+inline void __syncwarp() {
+  Warp::exchange(0);
+}
+using std::fmaf;
 using std::fmaxf;
 
 constexpr int divide_up(int a, int b) {

@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In place of the device library's header: tests call what a barrier separates one after the other.
+// In place of the device library's header: tests call what a barrier separates one after the other,
+// or provide it when a lane waits for it.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
 
+// The test's view of the barriers.
+class BarrierObserver {
+ public:
+  virtual ~BarrierObserver() = default;
+  virtual void on_wait(SharedAddress barrier, unsigned parity) = 0;
+  virtual void on_arrival(SharedAddress barrier) = 0;
+};
+inline BarrierObserver* barrier_observer = nullptr;
+
 inline void mbarrier_init(SharedAddress, unsigned) {}
-inline void mbarrier_arrive(SharedAddress) {}
+inline void mbarrier_arrive(SharedAddress barrier) {
+  if (barrier_observer != nullptr) barrier_observer->on_arrival(barrier);
+}
 inline void mbarrier_arrive_expect_bytes(SharedAddress, unsigned) {}
-inline void mbarrier_wait(SharedAddress, unsigned) {}
+inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
+  if (barrier_observer != nullptr) barrier_observer->on_wait(barrier, parity);
+}
 inline void fence_async_proxy() {}
 
 }  // namespace cubinet

@@ -21,6 +21,38 @@ inline float load_global_float(GlobalAddress address) {
 inline float load_global_float_if(bool valid, GlobalAddress address, float otherwise) {
   return valid ? load_global_float(address) : otherwise;
 }
+inline void store_global_float(GlobalAddress address, float number) {
+  *reinterpret_cast<float*>(address) = number;
+}
+struct uint2 {
+  unsigned x;
+  unsigned y;
+};
+struct uint4 {
+  unsigned x;
+  unsigned y;
+  unsigned z;
+  unsigned w;
+};
+inline uint2 make_uint2(unsigned x, unsigned y) {
+  return {x, y};
+}
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
+inline void store_global_16(GlobalAddress address, const uint4& words) {
+  std::memcpy(reinterpret_cast<void*>(address), &words, sizeof(words));
+}
+inline void store_global_8(GlobalAddress address, const uint2& words) {
+  std::memcpy(reinterpret_cast<void*>(address), &words, sizeof(words));
+}
+inline void store_global_4(GlobalAddress address, unsigned word) {
+  std::memcpy(reinterpret_cast<void*>(address), &word, sizeof(word));
+}
+inline void store_global_2(GlobalAddress address, unsigned word) {
+  const auto half = static_cast<std::uint16_t>(word);
+  std::memcpy(reinterpret_cast<void*>(address), &half, sizeof(half));
+}
 inline void prefetch_to_l2(GlobalAddress) {}
 inline void store_global_int(GlobalAddress address, int number) {
   *reinterpret_cast<std::int32_t*>(address) = number;
@@ -53,8 +85,20 @@ template <class T>
 void store_shared_object(SharedAddress address, const T& object) {
   store_shared(address, object);
 }
+inline void store_shared_floats(SharedAddress address, float x, float y) {
+  store_shared(address, std::array{x, y});
+}
+inline void store_shared_floats_4(SharedAddress address, float x, float y, float z, float w) {
+  store_shared(address, std::array{x, y, z, w});
+}
 inline void store_shared_16(SharedAddress address, const unsigned (&words)[4]) {
   store_shared(address, words);
+}
+
+// Returns an address of data that is swizzled by 128 bytes, as TMA and wgmma do: three bits of the
+// address of a 16-byte chunk are XORed with the three bits above its 128 bytes.
+inline SharedAddress swizzled_address(SharedAddress address) {
+  return address ^ (address >> 7 & 7) << 4;
 }
 
 }  // namespace cubinet

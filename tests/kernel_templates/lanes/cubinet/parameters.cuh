@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In place of the header that the compiler generates: a kernel of attention_prefill_wgmma.
+// In place of the header that the compiler generates: kernels of attention_prefill_wgmma.
 #include <cubinet/types.cuh>
 
 namespace cubinet::parameters {
@@ -14,22 +14,39 @@ constexpr unsigned attention_prefill_wgmma_shared_bytes = 164048;
 using dtype = bf16;
 constexpr int fold_steps = 0;
 constexpr int tile_size_kv = 128;
+#if defined(CUBINET_LANES_CAPPED)
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 164096;
+#elif defined(CUBINET_LANES_INVARIANT)
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 229600;
+#else
 constexpr unsigned attention_prefill_wgmma_shared_bytes = 196832;
 #endif
+#endif
 using dtype_o = bf16;
+#ifdef CUBINET_LANES_CAPPED
+constexpr bool soft_cap = true;
+constexpr int head_dim_qk = 64;
+constexpr int tile_size_q = 192;
+constexpr unsigned attention_prefill_wgmma_threads = 512;
+#else
+constexpr bool soft_cap = false;
 constexpr int head_dim_qk = 128;
-constexpr int head_dim_v = 128;
+constexpr int tile_size_q = 128;
+constexpr unsigned attention_prefill_wgmma_threads = 384;
+#endif
+constexpr int head_dim_v = head_dim_qk;
 enum class kv_layout_values { paged, contiguous };
 constexpr kv_layout_values kv_layout = kv_layout_values::paged;
 enum class mask_values { causal, dense };
 constexpr mask_values mask = mask_values::causal;
 constexpr bool sliding_window = true;
-constexpr bool soft_cap = false;
 enum class numerics_values { fast, invariant };
+#ifdef CUBINET_LANES_INVARIANT
+constexpr numerics_values numerics = numerics_values::invariant;
+#else
 constexpr numerics_values numerics = numerics_values::fast;
+#endif
 constexpr bool separate_page_tables = false;
-constexpr int tile_size_q = 128;
 constexpr int stages = 2;
-constexpr unsigned attention_prefill_wgmma_threads = 384;
 
 }  // namespace cubinet::parameters

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// In place of the device library's header: products of one warp of a warpgroup, which has 16 of the
+// 64 rows. The products of an element are added one after the other.
+#include <cubinet/mma.cuh>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+
+namespace cubinet {
+
+// The address and the strides of an operand whose rows of 128 bytes are swizzled.
+struct MatrixDescriptor {
+  SharedAddress first = 0;
+  unsigned block_bytes = 0;
+  unsigned group_bytes = 0;
+};
+
+inline MatrixDescriptor rows_of_k(SharedAddress first, unsigned group_bytes = 1024) {
+  return {first, 0, group_bytes};
+}
+inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned block_bytes, unsigned group_bytes = 1024) {
+  return {first, block_bytes, group_bytes};
+}
+inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes) {
+  descriptor.first += static_cast<unsigned>(bytes);
+  return descriptor;
+}
+
+enum class LayoutB { rows_of_k, columns_of_k };
+
+// A lane's part of a product of 16 columns of A and `tiles` tiles of 8 columns of D.
+struct Product {
+  FragmentD* d;
+  unsigned tiles;
+  const FragmentA* a;  // null: A is in shared memory
+  MatrixDescriptor shared_a;
+  MatrixDescriptor b;
+  LayoutB layout;
+  bool accumulate;
+};
+
+// The products that the lanes of the running warp have started. The tensor cores may compute a
+// product at any time between its start and the end of the wait for it.
+class Products {
+ public:
+  static inline bool late = true;  // whether products are computed in the wait, or at once
+
+  static void start(const Product& product) {
+    if (late) {
+      own().started.push_back({product, own().commits});
+    } else {
+      compute(product);
+    }
+  }
+  static void commit() { ++own().commits; }
+  static void wait(int pending) {
+    while (!own().started.empty() && own().started.front().group + pending < own().commits) {
+      compute(own().started.front().product);
+      own().started.pop_front();
+    }
+    Warp::exchange(0);
+  }
+  static bool all_complete() {
+    for (const Lane& lane : lanes)
+      if (!lane.started.empty()) return false;
+    return true;
+  }
+
+ private:
+  static constexpr unsigned kDepth = 16;
+
+  struct Started {
+    Product product;
+    int group;
+  };
+  struct Lane {
+    std::deque<Started> started;
+    int commits;  // static, so 0 at first
+  };
+
+  static Lane& own() { return lanes[Warp::lane()]; }
+
+  static float element_at(SharedAddress address) {
+    return float_of_bf16(load_shared<std::uint16_t>(swizzled_address(address)));
+  }
+  // Returns element `k` of row `row` of A or of column `row` of B, whose rows hold elements of K.
+  static float element(const MatrixDescriptor& rows, unsigned row, unsigned k) {
+    return element_at(rows.first + row / 8 * rows.group_bytes + row % 8 * 128 + k * 2);
+  }
+  static float element_of_b(const Product& product, unsigned column, unsigned k) {
+    const MatrixDescriptor& b = product.b;
+    if (product.layout == LayoutB::rows_of_k) return element(b, column, k);
+    return element_at(b.first + k / 8 * b.group_bytes + k % 8 * 128 + column / 64 * b.block_bytes +
+                      column % 64 * 2);
+  }
+  static float element_of_a(const std::array<const Product*, kLanes>& of_lanes, unsigned row, unsigned k) {
+    if (of_lanes[0]->a == nullptr) return element(of_lanes[0]->shared_a, threadIdx.x / 32 % 4 * 16 + row, k);
+    const unsigned word = of_lanes[row % 8 * 4 + k % 8 / 2]->a->r[row / 8 + k / 8 * 2];
+    return float_of_bf16(k % 2 == 0 ? word & 0xffffu : word >> 16);
+  }
+
+  // The first lane computes the parts of all.
+  static void compute(const Product& product) {
+    const std::array<const Product*, kLanes> of_lanes = Warp::exchange(&product);
+    if (Warp::lane() == 0) {
+      float a[16][kDepth];
+      for (unsigned row = 0; row < 16; ++row)
+        for (unsigned k = 0; k < kDepth; ++k)
+          a[row][k] = element_of_a(of_lanes, row, k);
+      for (unsigned column = 0; column < product.tiles * 8; ++column) {
+        float b[kDepth];
+        for (unsigned k = 0; k < kDepth; ++k)
+          b[k] = element_of_b(product, column, k);
+        for (unsigned row = 0; row < 16; ++row) {
+          float& d =
+              of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
+          float sum = product.accumulate ? d : 0.0f;
+          for (unsigned k = 0; k < kDepth; ++k)
+            sum += a[row][k] * b[k];
+          d = sum;
+        }
+      }
+    }
+    Warp::exchange(0);
+  }
+
+  static inline std::array<Lane, kLanes> lanes;
+};
+
+template <typename... Fragments>
+void keep_in_order(Fragments&...) {}
+template <typename... Fragments>
+void wgmma_begin(Fragments&...) {}
+inline void wgmma_commit() {
+  Products::commit();
+}
+template <int kPending, typename... Fragments>
+void wgmma_wait(Fragments&...) {
+  Products::wait(kPending);
+}
+
+template <typename T, int N>
+struct Wgmma {
+  static_assert(is_same<T, bf16>);
+
+  template <LayoutB kLayout = LayoutB::rows_of_k>
+  static void multiply(FragmentD (&d)[N / 8], const FragmentA& a, MatrixDescriptor b, bool accumulate) {
+    Products::start({d, N / 8, &a, {}, b, kLayout, accumulate});
+  }
+  template <LayoutB kLayout = LayoutB::rows_of_k>
+  static void multiply(FragmentD (&d)[N / 8], MatrixDescriptor a, MatrixDescriptor b, bool accumulate) {
+    Products::start({d, N / 8, nullptr, a, b, kLayout, accumulate});
+  }
+};
+
+}  // namespace cubinet

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A batch of prefill attention in host memory, whose rows are packed, for kernels that run on the
+// host.
+#include "lanes/fields.hpp"
+
+#include <cubinet/attention_prefill_wgmma/schedule.cuh>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace cubinet {
+
+struct BatchSizes {
+  std::vector<std::int32_t> q_lengths;
+  std::vector<std::int32_t> kv_lengths;
+  int heads_q = 1;
+  int heads_kv = 1;
+  int tile_heads = 1;
+  int window = 1 << 30;
+  bool has_sinks = false;
+};
+
+class PrefillBatch {
+ public:
+  using Tile = attention_prefill_wgmma::Tile;
+
+  static constexpr int kColumnsQk = parameters::head_dim_qk;
+  static constexpr int kColumnsV = parameters::head_dim_v;
+
+  explicit PrefillBatch(const BatchSizes& sizes) : sizes_(sizes) {
+    q_offsets_ = sums_of(sizes.q_lengths);
+    kv_offsets_ = sums_of(sizes.kv_lengths);
+    std::mt19937 dice(7);
+    q_ = random(dice, q_offsets_.back() * sizes.heads_q * kColumnsQk);
+    k_ = random(dice, kv_offsets_.back() * sizes.heads_kv * kColumnsQk);
+    v_ = random(dice, kv_offsets_.back() * sizes.heads_kv * kColumnsV);
+    for (int head = 0; head < sizes.heads_q; ++head)
+      sinks_.push_back(2.0f * static_cast<float>(head) - 3.0f);
+    set_parameters();
+  }
+  PrefillBatch(const PrefillBatch&) = delete;
+  PrefillBatch& operator=(const PrefillBatch&) = delete;
+
+  const BatchSizes& sizes() const { return sizes_; }
+  const kernel_templates::AttentionPrefillParameters& parameters() const { return p_; }
+  int sequences() const { return static_cast<int>(sizes_.q_lengths.size()); }
+  int q_len(int sequence) const { return sizes_.q_lengths[static_cast<std::size_t>(sequence)]; }
+  int kv_len(int sequence) const { return sizes_.kv_lengths[static_cast<std::size_t>(sequence)]; }
+
+  // Return the bf16 elements of a row.
+  const std::uint16_t* q(int sequence, int token, int head) const {
+    return &q_[row(q_offsets_, sequence, token, sizes_.heads_q, head) * kColumnsQk];
+  }
+  const std::uint16_t* k(int sequence, int token, int head_kv) const {
+    return &k_[row(kv_offsets_, sequence, token, sizes_.heads_kv, head_kv) * kColumnsQk];
+  }
+  const std::uint16_t* v(int sequence, int token, int head_kv) const {
+    return &v_[row(kv_offsets_, sequence, token, sizes_.heads_kv, head_kv) * kColumnsV];
+  }
+  int head_kv(int head) const { return head / (sizes_.heads_q / sizes_.heads_kv); }
+  float sink(int head) const { return sinks_[static_cast<std::size_t>(head)]; }
+  std::size_t output_row(int sequence, int token, int head) const {
+    return row(q_offsets_, sequence, token, sizes_.heads_q, head);
+  }
+
+  bool is_untouched(int sequence, int token, int head) const {
+    const std::size_t row = output_row(sequence, token, head);
+    const auto first = output.begin() + static_cast<std::ptrdiff_t>(row * kColumnsV);
+    return std::count(first, first + kColumnsV, kUntouched) == kColumnsV &&
+           lse[row] == static_cast<float>(kUntouched);
+  }
+
+  // Returns all tiles in the order in which one CTA computes them.
+  std::vector<Tile> tiles() const {
+    std::vector<Tile> tiles;
+    Warp::run([&] {
+      attention_prefill_wgmma::Schedule schedule(p_);
+      for (int index = 0;; ++index) {
+        const Tile tile = schedule.find(index);
+        if (threadIdx.x == 0) tiles.push_back(tile);
+        if (tile.sequence < 0) return;
+      }
+    });
+    return tiles;  // the last one ends the CTA
+  }
+
+  // The results. Rows that no kernel stores remain untouched.
+  std::vector<std::uint16_t> output;
+  std::vector<float> lse;
+
+ private:
+  static std::vector<std::int32_t> sums_of(const std::vector<std::int32_t>& lengths) {
+    std::vector<std::int32_t> sums(lengths.size() + 1);
+    std::partial_sum(lengths.begin(), lengths.end(), sums.begin() + 1);
+    return sums;
+  }
+  static std::vector<std::uint16_t> random(std::mt19937& dice, int count) {
+    std::vector<std::uint16_t> elements(static_cast<std::size_t>(count) + 1);
+    for (std::uint16_t& element : elements)
+      element = static_cast<std::uint16_t>(rounded_to_bf16(static_cast<float>(dice() % 65537) / 32768 - 1));
+    return elements;
+  }
+  static std::size_t row(const std::vector<std::int32_t>& offsets, int sequence, int token, int heads,
+                         int head) {
+    return static_cast<std::size_t>((offsets[static_cast<std::size_t>(sequence)] + token) * heads + head);
+  }
+
+  void set_parameters() {
+    const auto rows = static_cast<std::size_t>(q_offsets_.back() * sizes_.heads_q);
+    output.assign(rows * kColumnsV, kUntouched);
+    lse.assign(rows, static_cast<float>(kUntouched));
+    p_.batch = sequences();
+    p_.q_len = *std::max_element(sizes_.q_lengths.begin(), sizes_.q_lengths.end());
+    p_.max_kv_length = *std::max_element(sizes_.kv_lengths.begin(), sizes_.kv_lengths.end());
+    p_.window = sizes_.window;
+    p_.softmax_scale_log2 = 0.7f;
+    p_.output_scale = 1.25f;
+    p_.soft_cap = 3.0f;
+    p_.q_offsets = address_of(q_offsets_);
+    p_.kv_lengths = address_of(sizes_.kv_lengths);
+    p_.o = reinterpret_cast<std::uint64_t>(output.data());
+    p_.lse = reinterpret_cast<std::uint64_t>(lse.data());
+    if (sizes_.has_sinks) p_.sinks = reinterpret_cast<std::uint64_t>(sinks_.data());
+    p_.o_head_stride = kColumnsV;
+    p_.o_token_stride = kColumnsV * sizes_.heads_q;
+    p_.heads_q = divisor(sizes_.heads_q);
+    p_.heads_kv = divisor(sizes_.heads_kv);
+    p_.group = divisor(sizes_.heads_q / sizes_.heads_kv);
+    p_.tile_heads = divisor(sizes_.tile_heads);
+  }
+
+  static constexpr std::uint16_t kUntouched = 0x4321;
+
+  BatchSizes sizes_;
+  std::vector<std::int32_t> q_offsets_;
+  std::vector<std::int32_t> kv_offsets_;
+  std::vector<std::uint16_t> q_;
+  std::vector<std::uint16_t> k_;
+  std::vector<std::uint16_t> v_;
+  std::vector<float> sinks_;
+  kernel_templates::AttentionPrefillParameters p_ = {};
+};
+
+}  // namespace cubinet
