@@ -166,13 +166,13 @@ class Consumer {
     wgmma_begin(scores, state.output, state.weights);
     multiply_qk(scores, kStage);
     multiply_pv(state.output, state.weights, kOther, kParts - 1, !FoldedOutput::begins_at(step - 1));
+    const bool begins_segment = kInvariant && begins_segment_at(step);
+    attention::FoldFactors factors[2];
+    if (begins_segment) state.softmax.end_segment(state.segments, factors);
     wgmma_wait<1>(scores);
     release(layout_.k_empty(kStage));
+    find_maxima(state, scores, step);
     if constexpr (kInvariant) {
-      const bool begins_segment = begins_segment_at(step);
-      attention::FoldFactors factors[2];
-      if (begins_segment) state.softmax.end_segment(state.segments, factors);
-      find_maxima(state, scores, step);
       weigh_first_half(state, scores, kStage);
       wgmma_wait<0>(state.output, state.weights);
       release(layout_.v_empty(kOther));
@@ -182,7 +182,6 @@ class Consumer {
       pack(state.weights, part_of<0>(scores));
       weigh_last_half(state, scores, step, kStage, !begins_segment);
     } else {
-      find_maxima(state, scores, step);
       state.softmax.weigh(scores, 0);
       keep_in_order(scores);
       // The branches of these waits keep the compiler from moving wgmma_wait() before these
