@@ -36,7 +36,9 @@
     {"require": "numerics == 'fast' || head_dim_v <= 128",
      "message": "numerics invariant needs head_dim_v up to 128: a thread has no registers for a segment and the ones before it"},
     {"require": "numerics == 'fast' || tile_size_kv == 128",
-     "message": "numerics invariant needs tile_size_kv 128: a step has two halves with a maximum each, and a segment has whole steps"}
+     "message": "numerics invariant needs tile_size_kv 128: a step has two halves with a maximum each, and a segment has whole steps"},
+    {"require": "numerics == 'fast' || !soft_cap || tile_size_q == 128",
+     "message": "numerics invariant with a soft cap needs tile_size_q 128: three consumers have no registers for it"}
   ],
   "kernels": [
     {"name": "attention_prefill_wgmma",

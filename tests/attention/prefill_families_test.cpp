@@ -252,10 +252,15 @@ TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits t
       CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
       const PrefillPlan made = prefill::plan(prefill::request(problem), kAttentionPrefillWgmma);
       CHECK(made.spec.parameters.at("numerics") == ParameterValue(std::string("invariant")));
-      CHECK(made.tile == PrefillTile{rows, 128, 2});
+      CHECK(made.tile == PrefillTile{caps ? 128U : rows, 128, 2});
       const auto resolved = kernel_template->resolve(made.spec);
       REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
       CHECK(*resolved == made.spec);
+      const auto entries = kernel_template->entry_points(*resolved);
+      REQUIRE(entries);
+      const PrefillBlock block = kAttentionPrefillWgmma.block(problem, made.tile);
+      CHECK(entries->front().dynamic_shared_bytes == block.shared_bytes);
+      CHECK(block.shared_bytes <= prefill::kHopper.shared_limit());
     }
   }
   problem.head_dim_qk = problem.head_dim_v = 256;
@@ -270,17 +275,22 @@ TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits t
   CHECK(kAttentionPrefillWgmma.gap(problem, {9, 0}).find("16 bits") != std::string::npos);
 }
 
-TEST_CASE("the template of warpgroups refuses invariant numerics of other steps, of wide heads and of e4m3") {
+TEST_CASE(
+    "the template of warpgroups refuses invariant numerics of other steps, wide heads, e4m3 and capped tall "
+    "tiles") {
   const auto kernel_template = prefill::template_of(kAttentionPrefillWgmma);
-  const auto message = [&](int head_dim, int tokens, const char* type = "bf16") {
+  const auto message = [&](int head_dim, int tokens, const char* type = "bf16", int capped_rows = 0) {
     KernelSpec spec{kAttentionPrefillWgmma.name, {}};
     spec.set("head_dim_qk", head_dim).set("head_dim_v", head_dim).set("numerics", "invariant");
     spec.set("tile_size_kv", tokens).set("dtype", type);
+    if (capped_rows > 0) spec.set("tile_size_q", capped_rows).set("soft_cap", ParameterValue(true));
     const auto resolved = kernel_template->resolve(spec);
     return resolved ? std::string() : resolved.error().message;
   };
   CHECK(message(128, 128).empty());
   CHECK(message(128, 176).find("needs tile_size_kv 128") != std::string::npos);
+  CHECK(message(64, 128, "bf16", 128).empty());
+  CHECK(message(64, 128, "bf16", 192).find("a soft cap needs tile_size_q 128") != std::string::npos);
   CHECK(message(256, 128).find("needs head_dim_v up to 128") != std::string::npos);
   CHECK(message(128, 128, "e4m3").find("needs dtype bf16 or fp16") != std::string::npos);
 }

@@ -45,8 +45,7 @@ inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTi
   return is_short || may_be_short ? group : 1;
 }
 
-// Returns the columns of the output whose second copy, which holds what has been folded, is in
-// shared memory.
+// Returns the columns of the output whose folded copy is in shared memory.
 inline std::uint32_t folded_columns(const AttentionProblem& problem, const PrefillTile& tile) {
   if (tile.q == 192) return problem.is_invariant() || tile.fold_steps > 0 ? problem.head_dim_v : 0;
   if (!problem.is_invariant() || problem.head_dim_v < 128) return 0;
@@ -97,10 +96,10 @@ inline std::vector<PrefillTile> tiles_of_other_error(const AttentionProblem& pro
   return {rarely, problem.head_dim_qk == 64 ? PrefillTile{192, 160, 2} : PrefillTile{128, 224, 2}};
 }
 
-// Returns the tiles with invariant numerics, all of which give the same bits. A step has two
-// halves of 64 tokens, and the output of the segments before is in shared memory in part.
+// Returns the tiles with invariant numerics, all of which give the same bits. Three
+// consumers have no registers for a soft cap.
 inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem) {
-  if (problem.head_dim_qk == 64) return {{192, 128, 2}, {128, 128, 2}};
+  if (problem.head_dim_qk == 64 && !problem.soft_cap) return {{192, 128, 2}, {128, 128, 2}};
   return {{128, 128, 2}};
 }
 

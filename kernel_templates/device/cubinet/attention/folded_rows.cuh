@@ -8,8 +8,8 @@
 
 namespace cubinet::attention {
 
-// The maxima and sums of the folded segments of a lane's two rows, which are rows lane/4 and
-// lane/4 + 8 of 16.
+// The maxima and sums of the folded segments of a lane's two rows: rows lane/4 and lane/4 + 8 of
+// 16.
 struct FoldedExtremes {
   RowFold rows[2];
 

@@ -97,13 +97,12 @@ __device__ inline float update_invariant_maximum(float& maximum, const FragmentD
   return correction;
 }
 
-// Replaces the logits of a row by softmax weights, which are relative to its updated maximum, and
-// adds them to the lane's corrected share of its sum.
+// Replaces the logits of some tiles of a row by softmax weights, which are relative to its updated
+// maximum, and adds them to the lane's share of its sum.
 template <int kTiles>
-__device__ inline void weigh_invariant_row(FragmentD (&scores)[kTiles], int half, float scale_log2,
-                                           float maximum, float correction, float& sum) {
+__device__ inline void weigh_invariant_tiles(FragmentD* scores, int half, float scale_log2, float maximum,
+                                             float& sum) {
   const float offset = weight_offset(maximum);
-  sum = __fmul_rn(sum, correction);
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
@@ -122,8 +121,8 @@ __device__ inline Correction update_invariant_softmax(RowStateOf<Shape>& state, 
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     correction.of_half[half] = update_invariant_maximum(state.maximum[half], scores, half, scale_log2[half]);
-    weigh_invariant_row(scores, half, scale_log2[half], state.maximum[half], correction.of_half[half],
-                        state.sum[half]);
+    state.sum[half] = __fmul_rn(state.sum[half], correction.of_half[half]);
+    weigh_invariant_tiles<kTiles>(scores, half, scale_log2[half], state.maximum[half], state.sum[half]);
   }
   // A correction by 1 changes no bit.
   correction.needed =

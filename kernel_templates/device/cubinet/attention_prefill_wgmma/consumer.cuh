@@ -15,11 +15,11 @@ constexpr bool kWaitsLateForV = kTransposesV && kConsumers < 3;
 // one is complete. The first product of a tile is started with the last one of the tile before,
 // whose output is stored meanwhile.
 //
-// With invariant numerics the weights of each half of a step are multiplied apart, because a
-// maximum belongs to 64 tokens: those of the first half during the softmax of the second one, those
-// of the second half with Q and K of the next step. The weights of the first half of a segment
-// begin with an empty maximum and sum. The output of the segment before it is complete after the
-// wait for P V in that half. It is folded there, instead of a correction.
+// With invariant numerics a maximum belongs to half a step, and the weights of each half are
+// multiplied apart: those of the first half beside the softmax of the second one, those of the
+// second half together with Q and K of the next step. A segment begins with an empty maximum and
+// sum. The output of the segment before it is complete after the first wait for P V. It is folded
+// there.
 class Consumer {
  public:
   __device__ Consumer(const AttentionPrefillParameters& p, const SharedLayout& layout, int index)
@@ -143,14 +143,15 @@ class Consumer {
     release(layout_.k_empty(first_stage_));
     find_maxima(state, scores, step);
     if constexpr (kInvariant) {
-      weigh_first_part(state, scores, first_stage_);
+      weigh_first_half(state, scores, first_stage_);
+      state.softmax.weigh_last<0>(scores);
       pack(state.weights, part_of<0>(scores));
-      weigh_last_part(state, scores, step, first_stage_, false);
+      weigh_last_half(state, scores, step, first_stage_, false);
     } else {
-      state.softmax.weigh<0>(scores, 0);
+      state.softmax.weigh(scores, 0);
       if (step + 1 < state.end) wait_for_k(first_stage_ ^ 1, state);
       if constexpr (!kWaitsLateForV) wait_for_v(first_stage_);
-      state.softmax.weigh<0>(scores, 1);
+      state.softmax.weigh(scores, 1);
       pack(state.weights, part_of<0>(scores));
       if constexpr (kWaitsLateForV) wait_for_v(first_stage_);
     }
@@ -165,26 +166,23 @@ class Consumer {
     wgmma_begin(scores, state.output, state.weights);
     multiply_qk(scores, kStage);
     multiply_pv(state.output, state.weights, kOther, kParts - 1, !FoldedOutput::begins_at(step - 1));
+    const bool begins_segment = kInvariant && begins_segment_at(step);
+    attention::FoldFactors factors[2];
+    if (begins_segment) state.softmax.end_segment(state.segments, factors);
     wgmma_wait<1>(scores);
     release(layout_.k_empty(kStage));
+    find_maxima(state, scores, step);
     if constexpr (kInvariant) {
-      const bool begins_segment = begins_segment_at(step);
-      attention::FoldFactors factors[2];
-      if (begins_segment) state.softmax.end_segment(state.segments, factors);
-      find_maxima(state, scores, step);
-      weigh_first_part(state, scores, kStage);
+      weigh_first_half(state, scores, kStage);
       wgmma_wait<0>(state.output, state.weights);
       release(layout_.v_empty(kOther));
+      if (begins_segment) state.segments.add_output(state.output, factors);
+      state.softmax.correct<0>(state.output, state.sums);
+      state.softmax.weigh_last<0>(scores);
       pack(state.weights, part_of<0>(scores));
-      if (begins_segment) {
-        state.segments.add_output(state.output, factors);
-      } else {
-        state.softmax.correct<0>(state.output, state.sums);
-      }
-      weigh_last_part(state, scores, step, kStage, !begins_segment);
+      weigh_last_half(state, scores, step, kStage, !begins_segment);
     } else {
-      find_maxima(state, scores, step);
-      state.softmax.weigh<0>(scores, 0);
+      state.softmax.weigh(scores, 0);
       keep_in_order(scores);
       // The branches of these waits keep the compiler from moving wgmma_wait() before these
       // weights.
@@ -192,7 +190,7 @@ class Consumer {
       if constexpr (!kWaitsLateForV) wait_for_v(kStage);
       wgmma_wait<0>(state.output, state.weights);
       release(layout_.v_empty(kOther));
-      state.softmax.weigh<0>(scores, 1);
+      state.softmax.weigh(scores, 1);
       pack(state.weights, part_of<0>(scores));
       state.softmax.correct<0>(state.output, state.sums);
       state.sums.fold(state.output, step);
@@ -206,29 +204,28 @@ class Consumer {
     state.softmax.update_maxima(scores);
   }
 
-  // Computes the weights of the first half of a step, with invariant numerics, and waits for V of
-  // its stage.
-  __device__ void weigh_first_part(State& state, Scores& scores, int stage) {
-    state.softmax.weigh<0>(scores, 0);
-    state.softmax.weigh<0>(scores, 1);
+  // Computes the first weights of the first half of a step, with invariant numerics, and waits for
+  // V of its stage. This wait and that for K keep wgmma_wait() behind the weights.
+  __device__ void weigh_first_half(State& state, Scores& scores, int stage) {
+    state.softmax.weigh_first<0>(scores);
     keep_in_order(part_of<0>(scores));
     mbarrier_wait(layout_.v_full(stage), state.softmax.after_weights(v_.parity(stage)));
     v_.end(stage);
   }
 
-  // Multiplies the packed weights of the first half of a step and V, and computes the weights of
-  // the second half meanwhile.
-  __device__ void weigh_last_part(State& state, Scores& scores, int step, int stage, bool adds) {
+  // Multiplies the packed weights of the first half of a step and V. Computes the weights of the
+  // second half meanwhile.
+  __device__ void weigh_last_half(State& state, Scores& scores, int step, int stage, bool adds) {
     constexpr int kLast = kParts - 1;
     wgmma_begin(state.output, state.weights);
     multiply_pv(state.output, state.weights, stage, 0, adds);
-    state.softmax.weigh<kLast>(scores, 0);
-    state.softmax.weigh<kLast>(scores, 1);
+    state.softmax.weigh_first<kLast>(scores);
     keep_in_order(part_of<kLast>(scores));
     if (step + 1 < state.end) wait_for_k(stage ^ 1, state);
     wgmma_wait<0>(state.output, state.weights);
-    pack(state.weights, part_of<kLast>(scores));
     state.softmax.correct<kLast>(state.output, state.sums);
+    state.softmax.weigh_last<kLast>(scores);
+    pack(state.weights, part_of<kLast>(scores));
   }
 
   __device__ void wait_for_v(int stage) {
@@ -263,7 +260,7 @@ class Consumer {
     wgmma_commit();
   }
 
-  // Starts the product of the weights of a part of a step and V of a stage. It is added to the
+  // Starts the product of the weights of a part of a step and V of a stage, which is added to the
   // output or, if `adds` is false, replaces it.
   __device__ void multiply_pv(Output& output, Weights& weights, int stage, int of_step, bool adds) const {
     constexpr LayoutB kLayout = kTransposesV ? LayoutB::rows_of_k : LayoutB::columns_of_k;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The output of `attention_prefill_wgmma` and its fp32 copy. The tensor cores cut the sums of e4m3
-// products to about 14 bits, so the output is added to the copy every fold_steps steps and begins
-// again.
+// The output of `attention_prefill_wgmma` and its folded copy. The tensor cores cut the sums of e4m3
+// products to about 14 bits, so the output is added to an fp32 copy every fold_steps steps and
+// begins again. With invariant numerics, the copy has the segments before the present one.
 #include <cubinet/attention/folded_rows.cuh>
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/wgmma.cuh>
@@ -22,8 +22,8 @@ __device__ inline void multiply_row(Output& output, int half, float factor) {
   }
 }
 
-// A copy of a thread's output: the first tiles of 8 columns in 16 bytes of shared memory each, the
-// others in registers. It is zero first.
+// The folded copy of a thread's output: the first tiles of 8 columns in 16 bytes of shared memory
+// each, the others in registers. It begins with zeros.
 class OutputCopy {
  public:
   __device__ explicit OutputCopy(const SharedLayout& layout)

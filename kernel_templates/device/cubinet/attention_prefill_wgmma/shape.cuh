@@ -65,14 +65,15 @@ constexpr int kTransposers = 2;  // warps that do so
 constexpr int kTransposedBlockBytes = head_dim_v * kBlockRowBytes;
 constexpr int kStageBytesTransposed = kTransposesV ? divide_up(kStep, 128) * kTransposedBlockBytes : 0;
 
-// The columns of the second, fp32 copy of the output that are in shared memory, because a thread
-// has no registers for them: those of e4m3 if three consumers share the registers; those of the
-// folded segments of invariant numerics, all if three do, and a part beside 128 columns of V.
-constexpr int kFoldedColumns = kConsumers == 3     ? (kInvariant || fold_steps > 0 ? head_dim_v : 0)
-                               : !kInvariant       ? 0
-                               : head_dim_v < 128  ? 0
-                               : head_dim_qk > 128 ? 32
-                                                   : 64;
+// Returns the columns of the output whose folded copy is in shared memory, because a thread has no
+// registers for it. The copy has the steps of e4m3 or the segments of invariant numerics that have
+// been folded. Three consumers share the registers.
+__host__ __device__ constexpr int folded_columns() {
+  if (kConsumers == 3) return kInvariant || fold_steps > 0 ? head_dim_v : 0;
+  if (!kInvariant || head_dim_v < 128) return 0;
+  return head_dim_qk > 128 ? 32 : 64;
+}
+constexpr int kFoldedColumns = folded_columns();
 constexpr int kFoldedBytes = tile_size_q * kFoldedColumns * 4;
 
 // Offsets in shared memory, in bytes.

@@ -86,68 +86,79 @@ class Visibility {
 class RowSoftmax {
  public:
   __device__ RowSoftmax(const AttentionPrefillParameters& p, const Tile& tile)
-      : scale_log2_{scale_log2_of(p, tile), scale_log2_of(p, tile)}, cap_(p, scale_log2_) {
+      : scale_log2_{scale_log2_of(p, tile), kInvariant ? scale_log2_[0] : scale_log2_of(p, tile)},
+        cap_(p, scale_log2_) {
     maxima_[kParts - 1][0] = maxima_[kParts - 1][1] = negative_infinity();
   }
 
-  // Updates the maxima with the scores of a step, those of each part with its own.
+  // Updates the maxima with the scores of a step, one part after the other.
   __device__ void update_maxima(Scores& scores) {
     if constexpr (kInvariant) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        maxima_[0][half] = maxima_[kParts - 1][half];
       update_invariant_maxima<0>(scores);
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        maxima_[kParts - 1][half] = maxima_[0][half];
       update_invariant_maxima<kParts - 1>(scores);
     } else {
       update_fast_maxima(scores);
     }
   }
 
-  // Replaces a row's scores of a part by weights, which are relative to its maximum, and adds them
-  // to its sum.
-  template <int kIndex>
+  // Replaces a row's scores by weights, which are relative to its maximum, and adds them to its
+  // sum.
   __device__ void weigh(Scores& scores, int half) {
-    if constexpr (kInvariant) {
-      attention::weigh_invariant_row(part_of<kIndex>(scores), half, scale_log2_[half], maxima_[kIndex][half],
-                                     corrections_[kIndex][half], sums_[half]);
-    } else {
-      const float offset = attention::weight_offset(maxima_[0][half]) - kWeightBits;
+    const float offset = attention::weight_offset(maxima_[0][half]) - kWeightBits;
 #pragma unroll
-      for (int tile = 0; tile < kScoreTiles; ++tile) {
+    for (int tile = 0; tile < kScoreTiles; ++tile) {
 #pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[0] - offset);
-          sums_[half] += scores[tile].r[i];
-        }
+      for (int i = 2 * half; i < 2 * half + 2; ++i) {
+        scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2_[0] - offset);
+        sums_[half] += scores[tile].r[i];
       }
     }
   }
 
-  // Returns `number`. The compiler computes it after the weights of the first row, because it does
-  // not know that their sum is not negative.
+  // Do the same for part kIndex of a step, with invariant numerics: weigh_last() for the last
+  // kLateTiles tiles of the second row, weigh_first() for all others.
+  template <int kIndex>
+  __device__ void weigh_first(Scores& scores) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      sums_[half] = __fmul_rn(sums_[half], corrections_[kIndex][half]);
+    weigh_tiles<kIndex, 0, kScoreTiles>(scores, 0);
+    weigh_tiles<kIndex, 0, kScoreTiles - kLateTiles>(scores, 1);
+  }
+  template <int kIndex>
+  __device__ void weigh_last(Scores& scores) {
+    weigh_tiles<kIndex, kScoreTiles - kLateTiles, kScoreTiles>(scores, 1);
+  }
+
+  // Returns `number`. The compiler computes it after the weights of the first row, and with
+  // invariant numerics after those of weigh_first(), because it does not know that sums are not
+  // negative.
   __device__ unsigned after_weights(unsigned number) const {
-    return sums_[0] + corrections_[kParts - 1][1] < 0.0f ? ~number : number;
+    return sums_[0] + (kInvariant ? sums_[1] : corrections_[0][1]) < 0.0f ? ~number : number;
   }
 
   __device__ void cap(Scores& scores) const {
     cap_.apply(scores);
   }
 
-  // Corrects the output of the parts before the newest, and its folded part. After a few parts,
-  // most maxima are stable and no correction is needed. A correction by 1 changes no bit. The vote
-  // over both rows passes by those of each row, and without it three consumers of e4m3 lack a
-  // register.
+  // Corrects the output of the parts before part kIndex of a step, and its folded part. After a
+  // few parts, most maxima are stable and no correction is needed. A correction by 1 changes no
+  // bit. The vote over both rows passes by those of each row, and without it three consumers of
+  // e4m3 lack a register.
+  //
+  // Segments of invariant numerics have few parts, so most corrections are needed. Without votes,
+  // the compiler computes them between the weights of weigh_last().
   template <int kIndex>
   __device__ void correct(Output& output, FoldedOutput& folded) const {
     const float(&corrections)[2] = corrections_[kIndex];
     folded.multiply(corrections);
-    if (!__any_sync(kAllLanes, corrections[0] != 1.0f || corrections[1] != 1.0f)) return;
+    if constexpr (kLateTiles == 0) {
+      if (!__any_sync(kAllLanes, corrections[0] != 1.0f || corrections[1] != 1.0f)) return;
+    }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (__any_sync(kAllLanes, corrections[half] != 1.0f)) multiply_row(output, half, corrections[half]);
+      if (kLateTiles > 0 || __any_sync(kAllLanes, corrections[half] != 1.0f))
+        multiply_row(output, half, corrections[half]);
     }
   }
 
@@ -191,19 +202,31 @@ class RowSoftmax {
     }
   }
 
+  // The tiles of the second row whose weights are computed beside a correction. Three consumers
+  // have no registers for that.
+  static constexpr int kLateTiles = kInvariant && kConsumers < 3 ? kScoreTiles / 2 : 0;
+
+  template <int kIndex, int kBegin, int kEnd>
+  __device__ void weigh_tiles(Scores& scores, int half) {
+    attention::weigh_invariant_tiles<kEnd - kBegin>(scores + kIndex * kScoreTiles + kBegin, half,
+                                                    scale_log2_[half], maxima_[kIndex][half], sums_[half]);
+  }
+
   template <int kIndex>
   __device__ void update_invariant_maxima(Scores& scores) {
+    constexpr int kBefore = (kIndex + kParts - 1) % kParts;
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
+    for (int half = 0; half < 2; ++half) {
+      maxima_[kIndex][half] = maxima_[kBefore][half];
       corrections_[kIndex][half] = attention::update_invariant_maximum(
           maxima_[kIndex][half], part_of<kIndex>(scores), half, scale_log2_[half]);
+    }
   }
 
   float scale_log2_[2];  // of each row; they are equal
   attention::SoftCap<soft_cap> cap_;
-  // The corrections of each part of the newest step, and the largest base-2 logits until its end.
-  float corrections_[kParts][2];
-  float maxima_[kParts][2];
+  float maxima_[kParts][2];       // the largest base-2 logits until each part of the newest step
+  float corrections_[kParts][2];  // of the sums and the output before the part
   float sums_[2] = {};
 };
 
