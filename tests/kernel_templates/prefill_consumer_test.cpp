@@ -90,7 +90,7 @@ std::vector<int> all_warps() {
 TEST_CASE("a consumer computes rows that see several segments") {
   BatchSizes sizes;
   sizes.q_lengths = {tile_size_q};
-  sizes.kv_lengths = {1660};  // the tile ends in the first half of a step
+  sizes.kv_lengths = {1580};  // the tile ends in the first half of a step
   check(sizes, {0, 5});
   sizes.kv_lengths = {1100};  // and in the second half
   check(sizes, {3, kWarps - 1});
@@ -128,7 +128,7 @@ TEST_CASE("a consumer begins with the step in which a window begins") {
   check(sizes, {1, 6});
 }
 
-TEST_CASE("a consumer adds the sinks of heads that share a tile, also if they are no divisor of it") {
+TEST_CASE("a consumer adds the sinks of heads that share a tile, also if they do not divide its rows") {
   BatchSizes sizes;
   sizes.q_lengths = {50, 9};
   sizes.kv_lengths = {580, 40};
