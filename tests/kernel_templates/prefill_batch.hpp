@@ -107,11 +107,13 @@ class PrefillBatch {
   }
   static std::size_t row(const std::vector<std::int32_t>& offsets, int sequence, int token, int heads,
                          int head) {
-    return static_cast<std::size_t>((offsets[static_cast<std::size_t>(sequence)] + token) * heads + head);
+    const int tokens = offsets[static_cast<std::size_t>(sequence)] + token;
+    return static_cast<std::size_t>(tokens) * static_cast<std::size_t>(heads) +
+           static_cast<std::size_t>(head);
   }
 
   void set_parameters() {
-    const auto rows = static_cast<std::size_t>(q_offsets_.back() * sizes_.heads_q);
+    const auto rows = row(q_offsets_, sequences(), 0, sizes_.heads_q, 0);
     output.assign(rows * kColumnsV, kUntouched);
     lse.assign(rows, static_cast<float>(kUntouched));
     p_.batch = sequences();
@@ -127,7 +129,7 @@ class PrefillBatch {
     p_.lse = reinterpret_cast<std::uint64_t>(lse.data());
     if (sizes_.has_sinks) p_.sinks = reinterpret_cast<std::uint64_t>(sinks_.data());
     p_.o_head_stride = kColumnsV;
-    p_.o_token_stride = kColumnsV * sizes_.heads_q;
+    p_.o_token_stride = p_.o_head_stride * sizes_.heads_q;
     p_.heads_q = divisor(sizes_.heads_q);
     p_.heads_kv = divisor(sizes_.heads_kv);
     p_.group = divisor(sizes_.heads_q / sizes_.heads_kv);

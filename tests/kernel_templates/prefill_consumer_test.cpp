@@ -11,9 +11,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <vector>
 
 using namespace cubinet;
@@ -37,7 +40,7 @@ bool is_right(const PrefillBatch& batch, int sequence, int token, int head) {
   if constexpr (kInvariant) {
     const ExpectedRow expected = ArithmeticPage(batch, sequence, token, head).row();
     return std::memcmp(output, expected.output.data(), head_dim_v * sizeof(*output)) == 0 &&
-           std::memcmp(&batch.lse[row], &expected.lse, sizeof(float)) == 0;
+           std::bit_cast<std::uint32_t>(batch.lse[row]) == std::bit_cast<std::uint32_t>(expected.lse);
   } else {
     return ExactRow(batch, sequence, token, head).is_close(output, batch.lse[row]);
   }
@@ -77,9 +80,8 @@ void check(const BatchSizes& sizes, const std::vector<int>& warps) {
 }
 
 std::vector<int> all_warps() {
-  std::vector<int> warps;
-  for (int warp = 0; warp < kWarps; ++warp)
-    warps.push_back(warp);
+  std::vector<int> warps(kWarps);
+  std::iota(warps.begin(), warps.end(), 0);
   return warps;
 }
 
@@ -88,7 +90,7 @@ std::vector<int> all_warps() {
 TEST_CASE("a consumer computes rows that see several segments") {
   BatchSizes sizes;
   sizes.q_lengths = {tile_size_q};
-  sizes.kv_lengths = {1660};  // the tile ends in the first half of a step
+  sizes.kv_lengths = {1580};  // the tile ends in the first half of a step
   check(sizes, {0, 5});
   sizes.kv_lengths = {1100};  // and in the second half
   check(sizes, {3, kWarps - 1});
@@ -126,7 +128,7 @@ TEST_CASE("a consumer begins with the step in which a window begins") {
   check(sizes, {1, 6});
 }
 
-TEST_CASE("a consumer adds the sinks of heads that share a tile, also if they are no divisor of it") {
+TEST_CASE("a consumer adds the sinks of heads that share a tile, also if they do not divide its rows") {
   BatchSizes sizes;
   sizes.q_lengths = {50, 9};
   sizes.kv_lengths = {580, 40};
@@ -144,4 +146,22 @@ TEST_CASE("rows that see no token are zero") {
   check(sizes, {0, 1});
   sizes.has_sinks = true;
   check(sizes, {0, 1});
+}
+
+TEST_CASE("a consumer computes random batches") {
+  std::mt19937 dice(11);
+  const auto below = [&](unsigned end) { return static_cast<int>(dice() % end); };
+  for (int i = 0; i < 3; ++i) {
+    BatchSizes sizes;
+    for (int sequence = 1 + below(4); sequence > 0; --sequence) {
+      sizes.q_lengths.push_back(1 + below(150));
+      sizes.kv_lengths.push_back(below(900));
+    }
+    sizes.heads_kv = 1 + below(2);
+    sizes.tile_heads = 1 + below(2);
+    sizes.heads_q = sizes.heads_kv * 2;
+    if (below(2) == 0) sizes.window = 1 + below(600);
+    sizes.has_sinks = below(2) == 0;
+    check(sizes, {below(4), 4 + below(kWarps - 4)});
+  }
 }
