@@ -25,7 +25,7 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 512 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 272 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
@@ -54,10 +54,11 @@
 // With invariant numerics a unit of work is a segment, and there is one group of warps. kParts
 // warps have the same rows: they divide the logits of a slice by tokens, exchange them through
 // shared memory, compute all weights each, and divide the output by columns. The CTA that begins a
-// tile folds its segments. The other segments of the tile are stored, and attention_combine folds
-// them in their order.
+// tile folds its segments. The other segments of the tile are stored, and the last CTA to finish the
+// tile, or attention_combine, folds them in their order.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segment_fold.cuh>
 #include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
@@ -159,8 +160,22 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   stream.pass_missing_barriers();
 }
 
+// Bounds and masks the logits of a warp's part of a step, which starts at `token`, and stores the
+// largest ones. All lanes of the warp must call it.
+__device__ inline void prepare_part(PartScores& scores, const SharedStep& shared, const RowScales& scales,
+                                    const AttentionDecodeParameters& p, const WorkItem& item,
+                                    const PackedRows& rows, const Range& seen_by_all, int row, int token) {
+  scales.cap.apply(scores);
+  if (!seen_by_all.holds_all<8 * kPartTiles>(token)) {
+    const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
+                              Visible::to_token(p, item.sequence, rows.token(row + 8))};
+    mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, threadIdx.x % 32);
+  }
+  shared.store_largest(scores);
+}
+
 // Processes all slices with invariant numerics. The logits of a slice are computed beside the
-// weights of the slice before it.
+// second product of the slice before it.
 __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
                                      const AttentionDecodeParameters& p, const WorkItem& item,
                                      int head_kv, SharedAddress q_shared, int first_row,
@@ -174,37 +189,51 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
   const int row = first_row + lane / 4;
   const float scale = softmax_scale_log2<Shape::kHasHeadScales>(p, item.sequence.index, head_kv);
   const RowScales scales(p, scale, q_shared, row);
-  const SharedScores exchanged(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
-  const int own_tokens = part * (kPartTiles * 8 * Shape::kRowBytesK);
+  const SharedStep shared(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
+  const int own_token = part * 8 * kPartTiles;
+  const int own_bytes = own_token * Shape::kRowBytesK;
+  RowState& state = states[0];
   PartScores own[kRowTiles];
   stream.wait_for_first();
-  multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_tokens, lane);
-  exchanged.store(own[0], 0);
+  multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_bytes, lane);
+  prepare_part(own[0], shared, scales, p, item, rows, seen_by_all, row, stream.token(0) + own_token);
 #pragma unroll 1
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
     if (i == 0 || token % kInvariantSegment == 0) {
-      if (i > 0) segments.end_segment(states[0]);
+      if (i > 0) segments.end_segment(state);
       segments.begin_segment(token);
     }
     stream.wait_for_step();
-    stream.refill(i);
-    Scores scores;
-    exchanged.load(scores, i);
-    scales.cap.apply(scores);
-    if (!seen_by_all.holds_all<kSlice>(token)) {
-      const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
-                                Visible::to_token(p, item.sequence, rows.token(row + 8))};
-      mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, lane);
-    }
     // Behind the last slice, the product of what the slot holds is not used.
-    multiply_qk(own, q_fragments, q_warp, stream.next_k_slice() + own_tokens, lane);
-    const Weights weights[kRowTiles] = {softmax(states[0], scores, scales.log2)};
-    exchanged.store(own[0], i + 1);
-    multiply_pv(states, weights, stream.v_slice(), lane, part);
+    PartScores next[kRowTiles];
+    multiply_qk(next, q_fragments, q_warp, stream.next_k_slice() + own_bytes, lane);
+    Correction correction;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      correction.of_half[half] =
+          raise_invariant_maximum(state.maximum[half], shared.largest(half), scales.log2[half]);
+      weigh_invariant_logits(own[0], half, scales.log2[half], state.maximum[half]);
+    }
+    shared.store_weights(own[0]);
+    stream.refill(i);
+    synchronize_parts(first_row);
+    Scores weights;
+    shared.load_weights(weights);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      add_invariant_weights(weights, half, correction.of_half[half], state.sum[half]);
+    correction.needed = corrects_any_row(correction);
+    correct_output(state, correction);
+    const Weights as_operand[kRowTiles] = {packed<Shape>(weights)};
+    multiply_pv(states, as_operand, stream.v_slice(), lane, part);
+#pragma unroll
+    for (int tile = 0; tile < kPartTiles; ++tile)
+      own[0][tile] = next[0][tile];
+    prepare_part(own[0], shared, scales, p, item, rows, seen_by_all, row, stream.token(i + 1) + own_token);
     stream.advance();
   }
-  if (stream.count() > 0) segments.end_segment(states[0]);
+  if (stream.count() > 0) segments.end_segment(state);
 }
 
 // Processes one work item. REQUIRES: no thread uses the shared memory any more.
@@ -239,6 +268,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
     process_steps(states, stream, p, item, head_kv, q_shared, first_row, segments);
     segments.finish();
     async_copy_wait<0>();
+    fold_shared_tile(p, rows, division, item, head_kv);
     return;
   }
   process_slices(states, stream, p, item, head_kv, q_shared, first_row);

@@ -45,6 +45,7 @@
 // segment, as in attention_decode.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segment_fold.cuh>
 #include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
@@ -144,6 +145,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
     }
     segments.finish();
     async_copy_wait<0>();
+    fold_shared_tile(p, rows, division, item, head_kv);
     __syncthreads();
     return;
   }

@@ -142,9 +142,19 @@ class DecodeDivision {
     return std::min(divide_up(blocks, cluster), kMostUnits / cluster) * cluster;
   }
 
+  // Returns whether a second kernel folds the segments of invariant numerics. The CTA that begins a
+  // tile folds its own. With one part per tile, tiles are divided only if their lengths differ, and
+  // the second kernel would seldom have work.
+  bool folds_apart(std::uint32_t count, std::uint32_t unit, std::uint32_t most_inside) const {
+    const std::uint32_t segments = divide_up(readable_tokens(problem_.kv_len), unit);
+    constexpr std::uint32_t kSeldom = 4;
+    if (count == 1) return segments > kSeldom * most_inside;
+    return segments - divide_up(segments, count) + 1 > most_inside;
+  }
+
   // Returns the splits with their cost. A CTA takes at least `min_units` units; by default two, or
   // one if the plan counts on one. With invariant numerics a unit is a segment, each of which may
-  // have a slot, and a second kernel folds those that the first kernel has stored.
+  // have a slot.
   DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks,
                         std::optional<std::uint32_t> min_units = std::nullopt) const {
     DecodeSplits splits;
@@ -152,7 +162,8 @@ class DecodeDivision {
     splits.blocks = static_cast<std::uint32_t>(whole_clusters(blocks));
     const bool many_rows = tile_.shape.q > 32 && !converts_kv(problem_);
     const std::uint32_t inside = many_rows ? kMostPartialsOfManyRows : kMostPartialsInside;
-    splits.combines_apart = can_combine_ && count > tile_.block.partials_inside.value_or(inside);
+    const std::uint32_t most_inside = tile_.block.partials_inside.value_or(inside);
+    splits.combines_apart = can_combine_ && count > most_inside;
     splits.unit = problem_.is_invariant() ? kInvariantSegment : tile_.shape.kv;
     // The unit is as coarse as necessary: the kernel counts the units of all tiles in 31 bits.
     const auto units = [&] {
@@ -170,7 +181,7 @@ class DecodeDivision {
     const bool one_sequence = problem_.batch == 1 && !problem_.ragged_q && splits.blocks == tiles();
     splits.slots = one_unit || one_sequence ? 0 : std::uint64_t{2} * splits.blocks;
     if (problem_.is_invariant() && splits.slots != 0) {
-      splits.combines_apart = true;
+      splits.combines_apart = can_combine_ && folds_apart(count, splits.unit, most_inside);
       splits.slots = tiles() * divide_up(readable_tokens(problem_.kv_len), splits.unit);
     }
     compare(splits);

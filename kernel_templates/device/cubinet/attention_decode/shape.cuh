@@ -55,8 +55,9 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
   static constexpr int kItemBytes = kRowTiles == 2 ? 64 : 0;  // used by spill_item
   static constexpr int kQScaleBytes = kConvertsKv ? kTileQ * 4 + kItemBytes : 0;
-  static constexpr int kLogitBytes = kInvariant ? 2 * kTileQ * kSlice * 4 : 0;  // of two slices
-  static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes + kLogitBytes;
+  // The weights of a step, and the largest logits of the warps with the same rows, of each row.
+  static constexpr int kStepBytes = kInvariant ? kSlice * 4 + 16 : 0;
+  static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes + kTileQ * kStepBytes;
 };
 using Product = Shape::Product;
 constexpr bool kConvertsKv = Shape::kConvertsKv;

@@ -21,6 +21,11 @@ __device__ inline void synchronize_group(int group_kv) {
   }
 }
 
+// Synchronizes the warps that share the 16 rows from `first_row` on.
+__device__ inline void synchronize_parts(int first_row) {
+  synchronize_warps<32 * Shape::kParts>(2 + first_row / 16);
+}
+
 // The slices of one group of warps, and its ring of stages. K and V of a slice have separate waits
 // and releases, so a slot is refilled as early as possible. For each slice, all threads of the
 // group call wait, release_k, wait, release_v in this order.
