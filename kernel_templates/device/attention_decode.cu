@@ -160,18 +160,15 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   stream.pass_missing_barriers();
 }
 
-// Bounds and masks the logits of a warp's part of a step, which starts at `token`, and stores the
-// largest ones. All lanes of the warp must call it.
-__device__ inline void prepare_part(PartScores& scores, const SharedStep& shared, const RowScales& scales,
+// Bounds and masks the logits of a warp's part of a step, which starts at `token`.
+__device__ inline void prepare_part(PartScores& scores, const RowScales& scales,
                                     const AttentionDecodeParameters& p, const WorkItem& item,
                                     const PackedRows& rows, const Range& seen_by_all, int row, int token) {
   scales.cap.apply(scores);
-  if (!seen_by_all.holds_all<8 * kPartTiles>(token)) {
-    const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
-                              Visible::to_token(p, item.sequence, rows.token(row + 8))};
-    mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, threadIdx.x % 32);
-  }
-  shared.store_largest(scores);
+  if (seen_by_all.holds_all<8 * kPartTiles>(token)) return;
+  const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
+                            Visible::to_token(p, item.sequence, rows.token(row + 8))};
+  mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, threadIdx.x % 32);
 }
 
 // Processes all slices with invariant numerics. The logits of a slice are computed beside the
@@ -196,7 +193,8 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
   PartScores own[kRowTiles];
   stream.wait_for_first();
   multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_bytes, lane);
-  prepare_part(own[0], shared, scales, p, item, rows, seen_by_all, row, stream.token(0) + own_token);
+  prepare_part(own[0], scales, p, item, rows, seen_by_all, row, stream.token(0) + own_token);
+  shared.store_largest(own[0]);
 #pragma unroll 1
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
@@ -205,32 +203,34 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
       segments.begin_segment(token);
     }
     stream.wait_for_step();
+    const float largest[2] = {shared.largest(0), shared.largest(1)};
     // Behind the last slice, the product of what the slot holds is not used.
     PartScores next[kRowTiles];
     multiply_qk(next, q_fragments, q_warp, stream.next_k_slice() + own_bytes, lane);
-    Correction correction;
+    stream.refill(i);
+    Correction correction{true};  // without a branch, which would part the products
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       correction.of_half[half] =
-          raise_invariant_maximum(state.maximum[half], shared.largest(half), scales.log2[half]);
+          raise_invariant_maximum(state.maximum[half], largest[half], scales.log2[half]);
       weigh_invariant_logits(own[0], half, scales.log2[half], state.maximum[half]);
     }
     shared.store_weights(own[0]);
-    stream.refill(i);
     synchronize_parts(first_row);
     Scores weights;
     shared.load_weights(weights);
+    prepare_part(next[0], scales, p, item, rows, seen_by_all, row, stream.token(i + 1) + own_token);
+    stream.look_up(i);
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       add_invariant_weights(weights, half, correction.of_half[half], state.sum[half]);
-    correction.needed = corrects_any_row(correction);
     correct_output(state, correction);
     const Weights as_operand[kRowTiles] = {packed<Shape>(weights)};
     multiply_pv(states, as_operand, stream.v_slice(), lane, part);
+    shared.store_largest(next[0]);
 #pragma unroll
     for (int tile = 0; tile < kPartTiles; ++tile)
       own[0][tile] = next[0][tile];
-    prepare_part(own[0], shared, scales, p, item, rows, seen_by_all, row, stream.token(i + 1) + own_token);
     stream.advance();
   }
   if (stream.count() > 0) segments.end_segment(state);

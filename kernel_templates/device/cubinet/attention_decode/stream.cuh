@@ -30,8 +30,8 @@ __device__ inline void synchronize_parts(int first_row) {
 // and releases, so a slot is refilled as early as possible. For each slice, all threads of the
 // group call wait, release_k, wait, release_v in this order.
 //
-// With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill
-// and advance in this order. One barrier for each slice suffices, because the first product of a
+// With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill,
+// look_up and advance in this order. One barrier for each slice suffices, because the first product of a
 // slice is computed beside the second product of the slice before it.
 class KvStream {
  public:
@@ -56,7 +56,8 @@ class KvStream {
     return ring_ + stages * Shape::kSliceBytesK + slot_ * Shape::kSliceBytesV;
   }
 
-  // Starts the copies of the first slices, one for each stage.
+  // Starts the copies of the first slices, one for each stage. With invariant numerics the first
+  // refill starts the copy of the last V.
   __device__ void fill() {
     next_pages_ = pages_.of_lane(stages);
 #pragma unroll 1
@@ -64,6 +65,10 @@ class KvStream {
       const SlicePages of_slot = pages_.of_lane(slot_);
       if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
+      if (Shape::kInvariant && slot_ == stages - 1) {
+        pages_ = of_slot;
+        break;
+      }
       if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
     }
@@ -72,7 +77,7 @@ class KvStream {
 
   // Blocks until the copies that this thread committed before `fill` are complete.
   __device__ void wait_for_earlier_copies() const {
-    async_copy_wait<2 * stages>();
+    async_copy_wait<2 * stages - (Shape::kInvariant ? 1 : 0)>();
   }
 
   // Blocks until the oldest half slice (K or V) is complete for all threads of the group. 2 *
@@ -84,7 +89,7 @@ class KvStream {
 
   // Blocks until K of the first slice is complete for all threads of the group.
   __device__ void wait_for_first() const {
-    async_copy_wait<2 * stages - 1>();
+    async_copy_wait<2 * stages - 2>();
     synchronize_group(group_kv_);
   }
   // Blocks until V of this slice and K of the next one are complete for all threads of the group,
@@ -96,18 +101,20 @@ class KvStream {
   __device__ SharedAddress next_k_slice() const {
     return ring_ + (slot_ + 1 == stages ? 0 : slot_ + 1) * Shape::kSliceBytesK;
   }
-  // Refills the slots of V of the slice before and of K of this one.
+  // Refills the slots of V of the slice before and of K of this one. Slots that no slice follows in
+  // are filled with zeros: without branches, the copies start beside products.
   __device__ void refill(int index) {
-    if (index > 0) {
-      const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
-      const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
-      if (index - 1 + stages < count()) copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
-      async_copy_commit();
-    }
-    pages_ = next_pages_;
-    next_pages_ = walk_.pages(index + 1 + stages);  // a whole slice ahead of its use
-    if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
+    const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
+    const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
+    copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
     async_copy_commit();
+    pages_ = next_pages_;
+    copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
+    async_copy_commit();
+  }
+  // Looks up the pages of the next refill, a whole slice ahead of their use.
+  __device__ void look_up(int index) {
+    next_pages_ = walk_.pages(index + 1 + stages);
   }
   __device__ void advance() {
     slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
