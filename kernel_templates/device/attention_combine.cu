@@ -173,7 +173,6 @@ class RowCombine {
 class SegmentFold {
  public:
   static constexpr int kElements = divide_up(head_dim_v, Shape::kThreads);  // columns of a thread
-  using Folded = FoldedSegments<kElements>;
 
   // The folded row, so that each thread can store adjacent elements.
   struct Memory {
@@ -185,7 +184,8 @@ class SegmentFold {
                              Memory& memory) {
     // Threads without a column compute the last ones again.
     const int first = minimum(static_cast<int>(threadIdx.x) * kElements, head_dim_v - kElements);
-    const Folded folded(partial, slots, {row_of_tile, first, true});
+    FoldedSegments<kElements> folded;
+    folded.add<8>(partial, slots, {row_of_tile, first, true});
 #pragma unroll
     for (int i = 0; i < kElements; ++i)
       reinterpret_cast<float*>(memory.values)[first + i] = folded.values[i];

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 5,
+  "interface": 6,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_80",

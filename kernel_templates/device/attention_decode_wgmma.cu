@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode_wgmma",
-  "interface": 2,
+  "interface": 3,
   "summary": "Decode attention over a paged KV cache of 16 bits, tiles of 64 rows: products by wgmma",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",

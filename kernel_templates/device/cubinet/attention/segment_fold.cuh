@@ -33,11 +33,10 @@ struct FoldedSegments {
   RowFold fold;
   float values[kElements] = {};
 
-  // Folds all partial results of a tile.
-  template <class Shape>
-  __device__ FoldedSegments(const PartialRowsOf<Shape>& partial, const PartialSlotsOf<Shape>& slots,
-                            const RowPart& part) {
-    constexpr int kAtOnce = 8;  // segments whose loads are in flight
+  // Folds all partial results of a tile. The loads of `kAtOnce` segments are in flight at once.
+  template <int kAtOnce, class Shape>
+  __device__ void add(const PartialRowsOf<Shape>& partial, const PartialSlotsOf<Shape>& slots,
+                      const RowPart& part) {
 #pragma unroll 1
     for (int first = 0; first < slots.count; first += kAtOnce) {
       float2 extremes[kAtOnce];
@@ -69,8 +68,11 @@ template <class Shape>
 __device__ inline void fold_shared_tile(const AttentionDecodeParameters& p, const PackedRows& rows,
                                         const WorkDivisionOf<Shape>& division, const WorkItem& item,
                                         int head_kv) {
-  using RowParts = RowPartsOf<Shape>;
   using Output = typename Shape::Output;
+  // A pass folds 8 rows, and two rounds of loads 32 segments.
+  constexpr int kElements = minimum(maximum(8 * Shape::kHeadDimV / Shape::kThreads, 4), 8);
+  constexpr int kParts = Shape::kHeadDimV / kElements;  // of a row
+  constexpr int kAtOnce = 16;
   if (item.is_whole_tile() || p.counters == 0) return;
   const int share = division.share();
   const int items = (item.tile_end - 1) / share - item.tile_begin / share + 1;
@@ -78,15 +80,16 @@ __device__ inline void fold_shared_tile(const AttentionDecodeParameters& p, cons
   const PartialSlotsOf<Shape> slots(p, item, share);
   const PartialRowsOf<Shape> partial(p, head_kv);
 #pragma unroll 1
-  for (int index = threadIdx.x; index < RowParts::kAll; index += Shape::kThreads) {
-    const RowPart part = RowParts::part(rows, index);
+  for (int index = threadIdx.x; index < Shape::kTileQ * kParts; index += Shape::kThreads) {
+    const RowPart part{index / kParts, index % kParts * kElements, rows.holds(index / kParts)};
     if (!part.is_there) return;
-    FoldedSegments<RowParts::kElements> folded(partial, slots, part);
+    FoldedSegments<kElements> folded;
+    folded.template add<kAtOnce>(partial, slots, part);
     const OutputRow target = output_row(rows, item.sequence, head_kv, part.row);
     const float scale = v_scale<Shape::kHasHeadScales>(p, item.sequence.index, head_kv);
     const FinishedRow finished(RowEpilogue<false>(p, target.head, scale), folded.fold);
 #pragma unroll
-    for (int i = 0; i < RowParts::kElements; ++i)
+    for (int i = 0; i < kElements; ++i)
       folded.values[i] = finished.normalised(folded.values[i]);
     store_elements<Output>(target.address<Output>(p) + part.first * sizeof(Output), folded.values);
     if (part.first == 0 && p.lse != 0) store_global_float(p.lse + 4 * target.index(p), finished.lse);
