@@ -52,10 +52,11 @@
 // page or starts at the beginning of a page.
 //
 // With invariant numerics a unit of work is a segment, and there is one group of warps. kParts
-// warps have the same rows: they divide the logits of a slice by tokens, exchange them through
-// shared memory, compute all weights each, and divide the output by columns. The CTA that begins a
-// tile folds its segments. The other segments of the tile are stored, and the last CTA to finish the
-// tile, or attention_combine, folds them in their order.
+// warps have the same rows. They divide the tokens of a slice: each computes the logits and the
+// weights of its tokens. They exchange their maxima and their weights through shared memory, and
+// divide the output by columns. The CTA that begins a tile folds its segments. The other segments
+// of the tile are stored, and the last CTA to finish the tile, or attention_combine, folds all in
+// their order.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention/segment_fold.cuh>
@@ -172,7 +173,7 @@ __device__ inline void prepare_part(PartScores& scores, const RowScales& scales,
 }
 
 // Processes all slices with invariant numerics. The logits of a slice are computed beside the
-// second product of the slice before it.
+// weights of the slice before it, and its largest logits beside the second product of that slice.
 __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
                                      const AttentionDecodeParameters& p, const WorkItem& item,
                                      int head_kv, SharedAddress q_shared, int first_row,

@@ -178,7 +178,10 @@ TEST_CASE("A window may begin inside of a segment") {
   const DecodePlan made = plan(problem);
   // 1000 tokens touch three segments of 512.
   CHECK(made.workspace.partial_stats_bytes == std::uint64_t{2} * 3 * 8 * 8 * 2 * 4);
-  CHECK(made.combine.parameters.at("slice") == ParameterValue(std::int64_t{kInvariantSegment}));
+  problem.window = 80'000;
+  const DecodePlan wide = plan(problem);
+  REQUIRE(wide.combines_apart());
+  CHECK(wide.combine.parameters.at("slice") == ParameterValue(std::int64_t{kInvariantSegment}));
 }
 
 TEST_CASE("The number of blocks of a tile may be asked for, because bits do not depend on it") {

@@ -95,8 +95,9 @@ inline std::vector<DecodeCandidate> tiles_of_64_rows(const AttentionProblem& pro
   return candidates;
 }
 
-// Returns the tiles with invariant numerics, all of which give the same bits: those with the deepest
-// ring with which an SM holds one CTA, two, and three. All but one of the stages are in flight.
+// Returns the tiles with invariant numerics, all of which give the same bits: those with the
+// deepest ring with which an SM holds one CTA, two, and three. All but one of the stages are in
+// flight.
 inline std::vector<DecodeCandidate> invariant_tiles(const AttentionProblem& problem) {
   std::vector<DecodeCandidate> candidates;
   const std::uint32_t most = widest_head(problem) > 128 ? 32 : 64;  // the template's limit

@@ -21,7 +21,7 @@ __device__ inline void synchronize_group(int group_kv) {
   }
 }
 
-// Synchronizes the warps that share the 16 rows from `first_row` on.
+// Synchronizes the warps that share 16 rows, with invariant numerics.
 __device__ inline void synchronize_parts(int first_row) {
   synchronize_warps<32 * Shape::kParts>(2 + first_row / 16);
 }
@@ -31,8 +31,8 @@ __device__ inline void synchronize_parts(int first_row) {
 // group call wait, release_k, wait, release_v in this order.
 //
 // With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill,
-// look_up and advance in this order. One barrier for each slice suffices, because the first product of a
-// slice is computed beside the second product of the slice before it.
+// look_up and advance in this order. One barrier of the group for each slice suffices, because the
+// first product of a slice is computed beside the second product of the slice before it.
 class KvStream {
  public:
   // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
