@@ -39,7 +39,10 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   block.reader = KvReader::warpgroups;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge);
   block.registers = widest_head(problem) > 64 ? 255 : 168;
-  if (problem.is_invariant()) block.partials_inside = segments_folded_inside(problem, tile);
+  if (problem.is_invariant()) {
+    block.shared_bytes += 64;
+    block.partials_inside = segments_folded_inside(problem, tile);
+  }
   return block;
 }
 

@@ -69,10 +69,11 @@ __device__ inline void fold_shared_tile(const AttentionDecodeParameters& p, cons
                                         const WorkDivisionOf<Shape>& division, const WorkItem& item,
                                         int head_kv) {
   using Output = typename Shape::Output;
-  // A pass folds 8 rows, and two rounds of loads 32 segments.
+  // A pass folds 8 rows, and two rounds of loads 32 segments. Kernels of 64 rows have no registers
+  // for as many loads.
   constexpr int kElements = minimum(maximum(8 * Shape::kHeadDimV / Shape::kThreads, 4), 8);
   constexpr int kParts = Shape::kHeadDimV / kElements;  // of a row
-  constexpr int kAtOnce = 16;
+  constexpr int kAtOnce = Shape::kTileQ <= 32 ? 16 : 8;
   if (item.is_whole_tile() || p.counters == 0) return;
   const int share = division.share();
   const int items = (item.tile_end - 1) / share - item.tile_begin / share + 1;
