@@ -196,6 +196,7 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
   multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_bytes, lane);
   prepare_part(own[0], scales, p, item, rows, seen_by_all, row, stream.token(0) + own_token);
   shared.store_largest(own[0]);
+  stream.refill_first();
 #pragma unroll 1
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
@@ -208,7 +209,7 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
     // Behind the last slice, the product of what the slot holds is not used.
     PartScores next[kRowTiles];
     multiply_qk(next, q_fragments, q_warp, stream.next_k_slice() + own_bytes, lane);
-    stream.refill(i);
+    stream.refill_v(i);
     Correction correction{true};  // without a branch, which would part the products
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -221,7 +222,6 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
     Scores weights;
     shared.load_weights(weights);
     prepare_part(next[0], scales, p, item, rows, seen_by_all, row, stream.token(i + 1) + own_token);
-    stream.look_up(i);
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       add_invariant_weights(weights, half, correction.of_half[half], state.sum[half]);
@@ -229,6 +229,8 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
     const Weights as_operand[kRowTiles] = {packed<Shape>(weights)};
     multiply_pv(states, as_operand, stream.v_slice(), lane, part);
     shared.store_largest(next[0]);
+    stream.refill_k(i);
+    stream.look_up(i);
 #pragma unroll
     for (int tile = 0; tile < kPartTiles; ++tile)
       own[0][tile] = next[0][tile];

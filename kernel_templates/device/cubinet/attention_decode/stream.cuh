@@ -30,9 +30,8 @@ __device__ inline void synchronize_parts(int first_row) {
 // and releases, so a slot is refilled as early as possible. For each slice, all threads of the
 // group call wait, release_k, wait, release_v in this order.
 //
-// With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill,
-// look_up and advance in this order. One barrier of the group for each slice suffices, because the
-// first product of a slice is computed beside the second product of the slice before it.
+// With invariant numerics they call wait_for_first and refill_first once, and for each slice
+// wait_for_step, refill_v, refill_k, look_up and advance in this order.
 class KvStream {
  public:
   // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
@@ -66,7 +65,7 @@ class KvStream {
       if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
       if (Shape::kInvariant && slot_ == stages - 1) {
-        pages_ = of_slot;
+        pages_ = of_slot;  // of the first V that refill_v copies
         break;
       }
       if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), of_slot, readable_);
@@ -92,32 +91,40 @@ class KvStream {
     async_copy_wait<2 * stages - 2>();
     synchronize_group(group_kv_);
   }
+  // Refills the slot of K of the first slice. Blocks until all warps have used it.
+  __device__ void refill_first() {
+    synchronize_group(group_kv_);
+    copy_k_.copy<4>(k_slice(), token(stages), next_pages_, readable_);
+    async_copy_commit();
+    next_pages_ = walk_.pages(stages + 1);
+  }
   // Blocks until V of this slice and K of the next one are complete for all threads of the group,
-  // and all warps have used V of the slice before and K of this one.
+  // and all warps have used V of the slice before.
   __device__ void wait_for_step() const {
-    async_copy_wait<2 * stages - 4>();
+    async_copy_wait<2 * stages - 3>();
     synchronize_group(group_kv_);
   }
-  __device__ SharedAddress next_k_slice() const {
-    return ring_ + (slot_ + 1 == stages ? 0 : slot_ + 1) * Shape::kSliceBytesK;
-  }
-  // Refills the slots of V of the slice before and of K of this one. Slots that no slice follows in
-  // are filled with zeros: without branches, the copies start beside products.
-  __device__ void refill(int index) {
+  __device__ SharedAddress next_k_slice() const { return ring_ + next_slot() * Shape::kSliceBytesK; }
+  // Refills the slot of V of the slice before. Slots that no slice follows in are filled with
+  // zeros: without branches, the copies start beside products.
+  __device__ void refill_v(int index) {
     const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
     const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
     copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
     async_copy_commit();
-    pages_ = next_pages_;
-    copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
+  }
+  // Refills the slot of K of the next slice. REQUIRES: all warps have used it.
+  __device__ void refill_k(int index) {
+    copy_k_.copy<kSlice>(next_k_slice(), token(index + 1 + stages), next_pages_, readable_);
     async_copy_commit();
   }
-  // Looks up the pages of the next refill, a whole slice ahead of their use.
+  // Looks up the pages of the next refills, a whole slice ahead of their use.
   __device__ void look_up(int index) {
-    next_pages_ = walk_.pages(index + 1 + stages);
+    pages_ = walk_.pages(index + stages);
+    next_pages_ = walk_.pages(index + 2 + stages);
   }
   __device__ void advance() {
-    slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
+    slot_ = next_slot();
   }
 
   // Refills the slot of K.
@@ -152,6 +159,8 @@ class KvStream {
   }
 
  private:
+  __device__ int next_slot() const { return slot_ + 1 == stages ? 0 : slot_ + 1; }
+
   SliceWalk walk_;
   Range readable_;
   paged::SliceCopyOf<Shape, Shape::kRowBytesK, 0> copy_k_;
