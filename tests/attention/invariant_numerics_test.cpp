@@ -122,14 +122,15 @@ TEST_CASE("The tiles of invariant numerics are those of their templates") {
   CHECK(tiles > 30);
 }
 
-TEST_CASE("A unit of work is a segment, whatever the batch, and the last block of a tile folds them") {
+TEST_CASE("A unit of work is a segment, whatever the batch, and a second kernel folds few rows") {
   for (const std::uint32_t batch : {1U, 3U, 64U, 500U}) {
     const DecodePlan made = plan(invariant(llama(batch, 5000)));
     CHECK(made.parameters.unit.divisor == static_cast<int>(kInvariantSegment));
     CHECK(made.parameters.min_units == 1);
     CHECK(made.combines());
-    CHECK_FALSE(made.combines_apart());
-    CHECK(made.workspace.counter_bytes >= std::uint64_t{batch} * 8 * 4);
+    // 64 rows a sequence, and 132 SMs.
+    CHECK(made.combines_apart() == (batch < 64));
+    CHECK((made.workspace.counter_bytes == 0) == (batch < 64));
     // A slot for the 8 rows of each of the 10 segments, with maximum and sum.
     const std::uint64_t rows = std::uint64_t{batch} * 10 * 8 * 8;
     CHECK(made.workspace.partial_output_bytes == rows * 128 * 4);
@@ -145,20 +146,25 @@ TEST_CASE("A second kernel folds the segments of a tile if they are more than 12
                               const DecodeFamily& family = kAttentionDecode) {
     PlanRequest asked = request(invariant(problem));
     asked.options.splits = splits;
-    const DecodePlan made = plan(asked, family);
-    CHECK(made.combines_apart() == (made.workspace.counter_bytes == 0));
-    return made.combines_apart();
+    return plan(asked, family).combines_apart();
   };
   // 4 KiB a segment, of which the block that begins the tile folds its own.
-  CHECK_FALSE(folds_apart(llama(1, 32 * 512), 32));
-  CHECK_FALSE(folds_apart(llama(1, 33 * 512), 17));
-  CHECK(folds_apart(llama(1, 33 * 512), 33));
+  CHECK_FALSE(folds_apart(llama(5, 32 * 512), 32));
+  CHECK_FALSE(folds_apart(llama(5, 33 * 512), 17));
+  CHECK(folds_apart(llama(5, 33 * 512), 33));
   // 32 KiB a segment.
   CHECK_FALSE(folds_apart(llama(2, 5 * 512, 8), 3, kAttentionDecodeWgmma));
   CHECK(folds_apart(llama(2, 5 * 512, 8), 5, kAttentionDecodeWgmma));
   // One part per tile: tiles are divided only if their lengths differ.
-  CHECK_FALSE(folds_apart(llama(8, 128 * 512), 1));
+  CHECK_FALSE(folds_apart(llama(1, 128 * 512), 1));
   CHECK(folds_apart(llama(8, 129 * 512), 1));
+}
+
+TEST_CASE("Verification with known lengths has whole tiles, because segments of 64 rows are 32 KiB each") {
+  AttentionProblem problem = llama(16, 4096, 8);
+  problem.kv_lengths.assign(16, 4096);
+  CHECK(plan(request(problem), kAttentionDecodeWgmma).splits == 2);
+  CHECK(plan(request(invariant(problem)), kAttentionDecodeWgmma).splits == 1);
 }
 
 TEST_CASE("Invariant numerics prefers the deepest rings of which an SM holds as many as it needs") {
