@@ -142,16 +142,16 @@ class DecodeDivision {
     return std::min(divide_up(blocks, cluster), kMostUnits / cluster) * cluster;
   }
 
-  // Returns the most partial results of a tile in `count` equal parts with invariant numerics: one of
-  // each segment, except that the CTA that begins the tile folds its own.
+  // Returns the most partial results of a tile in `count` equal parts with invariant numerics: one
+  // of each segment, except that the CTA that begins the tile folds its own.
   std::uint32_t stored_segments(std::uint32_t count, std::uint32_t unit) const {
     const std::uint32_t segments = divide_up(readable_tokens(problem_.kv_len), unit);
     return segments - divide_up(segments, count) + 1;
   }
 
-  // Returns whether a second kernel folds the segments of invariant numerics. It is faster if it has
-  // few rows, because its CTAs start beside the last ones of the first kernel. With one part per
-  // tile, tiles are divided only if their lengths differ, and it would seldom have work.
+  // Returns whether a second kernel folds the segments of invariant numerics. It is faster if it
+  // has few rows, because its CTAs start beside the last ones of the first kernel. With one part
+  // per tile, tiles are divided only if their lengths differ, and it would seldom have work.
   bool folds_apart(std::uint32_t count, std::uint32_t unit, std::uint32_t most_inside) const {
     constexpr std::uint64_t kFewRowsOfEach = 2;  // of an SM
     constexpr std::uint32_t kSeldom = 4;

@@ -67,10 +67,10 @@ constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
 // Keeps Q in registers if it fits. With a head dim of 256, Q and the accumulators do not fit
 // together. With a head dim of 64, slices of 32 tokens with a window or several pages exceed the
-// registers by a word or two, and with invariant numerics 64 rows with both do.
+// registers by a word or two. With invariant numerics 64 rows leave no registers for wider heads.
 constexpr bool kQInRegisters =
     kRowTiles == 1 && kWidestHead <= 128 &&
-    (Shape::kInvariant ? tile_size_q < 64 || !sliding_window || page_size >= kSlice
+    (Shape::kInvariant ? tile_size_q < 64 || kWidestHead <= 64
                        : kWidestHead > 64 || kSlice == 16 || (!sliding_window && page_size > kSlice));
 // If true, the page numbers of a slice and the window need more registers than usual.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;

@@ -105,17 +105,21 @@ class KvStream {
     synchronize_group(group_kv_);
   }
   __device__ SharedAddress next_k_slice() const { return ring_ + next_slot() * Shape::kSliceBytesK; }
-  // Refills the slot of V of the slice before. Slots that no slice follows in are filled with
-  // zeros: without branches, the copies start beside products.
+  // Refills the slot of V of the slice before. A slot that no slice follows in is filled with zeros
+  // if a slice is inside one page: without branches, the copies start beside products. Slices of
+  // several pages leave too few registers for that.
   __device__ void refill_v(int index) {
     const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
     const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
-    copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
+    const int of = index - 1 + stages;
+    if (SlicePages::kPages == 1 || of < count()) copy_v_.copy<kSlice>(v, token(of), pages_, readable_);
     async_copy_commit();
   }
   // Refills the slot of K of the next slice. REQUIRES: all warps have used it.
   __device__ void refill_k(int index) {
-    copy_k_.copy<kSlice>(next_k_slice(), token(index + 1 + stages), next_pages_, readable_);
+    const int of = index + 1 + stages;
+    if (SlicePages::kPages == 1 || of < count())
+      copy_k_.copy<kSlice>(next_k_slice(), token(of), next_pages_, readable_);
     async_copy_commit();
   }
   // Looks up the pages of the next refills, a whole slice ahead of their use.
