@@ -104,21 +104,23 @@ class KvStream {
     async_copy_wait<2 * stages - 3>();
     synchronize_group(group_kv_);
   }
-  __device__ SharedAddress next_k_slice() const { return ring_ + next_slot() * Shape::kSliceBytesK; }
+  __device__ SharedAddress next_k_slice() const {
+    return ring_ + next_slot() * Shape::kSliceBytesK;
+  }
   // Refills the slot of V of the slice before. A slot that no slice follows in is filled with zeros
-  // if a slice is inside one page: without branches, the copies start beside products. Slices of
-  // several pages leave too few registers for that.
+  // or, if that would exceed the registers, left as it is: without branches, the copies start beside
+  // products.
   __device__ void refill_v(int index) {
     const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
     const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
     const int of = index - 1 + stages;
-    if (SlicePages::kPages == 1 || of < count()) copy_v_.copy<kSlice>(v, token(of), pages_, readable_);
+    if (kFillsSpareSlots || of < count()) copy_v_.copy<kSlice>(v, token(of), pages_, readable_);
     async_copy_commit();
   }
   // Refills the slot of K of the next slice. REQUIRES: all warps have used it.
   __device__ void refill_k(int index) {
     const int of = index + 1 + stages;
-    if (SlicePages::kPages == 1 || of < count())
+    if (kFillsSpareSlots || of < count())
       copy_k_.copy<kSlice>(next_k_slice(), token(of), next_pages_, readable_);
     async_copy_commit();
   }
@@ -163,7 +165,16 @@ class KvStream {
   }
 
  private:
-  __device__ int next_slot() const { return slot_ + 1 == stages ? 0 : slot_ + 1; }
+  // Slices of several pages and windows need registers of their own, and code for older devices
+  // more of them.
+#if __CUDA_ARCH__ >= 900
+  static constexpr bool kFillsSpareSlots = SlicePages::kPages == 1 && !Shape::kSlidingWindow;
+#else
+  static constexpr bool kFillsSpareSlots = false;
+#endif
+  __device__ int next_slot() const {
+    return slot_ + 1 == stages ? 0 : slot_ + 1;
+  }
 
   SliceWalk walk_;
   Range readable_;
