@@ -25,7 +25,7 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * (tile_size_q < 64 && max(head_dim_qk, head_dim_v) <= 128 && (stages == 4 || stages == 6) ? 544 : 272) : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * ((stages == 4 || stages == 6) && tile_size_q < 64 && max(head_dim_qk, head_dim_v) <= 128 && page_size > 8 ? 544 : 272) : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
@@ -200,7 +200,6 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
     prepare_part(own[k][0], scales, p, item, rows, seen_by_all, row, stream.token(k) + own_token);
     shared.store_largest(k, own[k][0]);
   }
-  stream.refill_first();
 #pragma unroll 1
   for (int i = 0; i < stream.count(); i += kAtOnce) {
     const int token = stream.token(i);
@@ -218,7 +217,6 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
       // Behind the last slice, the product of what the slot holds is not used.
       multiply_qk(next[k], q_fragments, q_warp, stream.next_k_slice(k) + own_bytes, lane);
     }
-    stream.refill_v(i);
     Correction corrections[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
@@ -231,6 +229,7 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
       }
       shared.store_weights(k, own[k][0]);
     }
+    stream.refill(i);
     synchronize_parts(first_row);
     Scores weights[kAtOnce];
 #pragma unroll
@@ -241,6 +240,7 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
       const int next_token = stream.token(i + kAtOnce + k) + own_token;
       prepare_part(next[k][0], scales, p, item, rows, seen_by_all, row, next_token);
     }
+    stream.look_up(i);
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
 #pragma unroll
@@ -251,8 +251,6 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
       multiply_pv(states, as_operand, stream.v_slice(k), lane, part);
       shared.store_largest(k, next[k][0]);
     }
-    stream.refill_k(i);
-    stream.look_up(i);
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
 #pragma unroll

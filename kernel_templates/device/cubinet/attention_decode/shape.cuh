@@ -45,10 +45,10 @@ struct Shape : BasicShape<Declared> {
   // of a slice, and the weights of all tokens with a part of the columns of V.
   static constexpr int kParts = !kInvariant ? 1 : kTileQ == 64 ? 2 : 4;
   // The slices that are multiplied between two barriers, with invariant numerics: an even ring has
-  // two.
-  static constexpr int kAtOnce =
-      kInvariant && kTileQ < 64 && maximum(kHeadDimQk, kHeadDimV) <= 128 && (stages == 4 || stages == 6) ? 2
-                                                                                                         : 1;
+  // two. Wide heads, 64 rows and pages of 8 tokens leave no registers for them.
+  static constexpr bool kHasPairs = kInvariant && (stages == 4 || stages == 6) && kTileQ < 64 &&
+                                    maximum(kHeadDimQk, kHeadDimV) <= 128 && kPageSize > 8;
+  static constexpr int kAtOnce = kHasPairs ? 2 : 1;
   static constexpr int kWarpsKv = tile_size_kv / kSlice;
   static constexpr int kGroupThreads = 32 * kWarpsQ * kParts;  // threads that share a slice
   static constexpr int kThreads = kGroupThreads * kWarpsKv;

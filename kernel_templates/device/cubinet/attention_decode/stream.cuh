@@ -30,8 +30,8 @@ __device__ inline void synchronize_parts(int first_row) {
 // and releases, so a slot is refilled as early as possible. For each slice, all threads of the
 // group call wait, release_k, wait, release_v in this order.
 //
-// With invariant numerics they call wait_for_first and refill_first once, and for each group of
-// slices wait_for_step, refill_v, refill_k, look_up and advance in this order.
+// With invariant numerics they call wait_for_first once, and for each group of kAtOnce slices
+// wait_for_step, refill, look_up and advance in this order.
 class KvStream {
  public:
   // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
@@ -92,20 +92,10 @@ class KvStream {
     async_copy_wait<2 * kGroups - 2>();
     synchronize_group(group_kv_);
   }
-  // Refills the slots of K of the first group. Blocks until all warps have used them.
-  __device__ void refill_first() {
-    synchronize_group(group_kv_);
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      copy_k_.copy<4>(k_slot(k), token(stages + k), next_k_[k], readable_);
-      next_k_[k] = walk_.pages(stages + kAtOnce + k);
-    }
-    async_copy_commit();
-  }
   // Blocks until V of this group and K of the next one are complete for all threads of the group of
-  // warps, and all warps have used V of the group before.
+  // warps, and all warps have used V of the group before and K of this one.
   __device__ void wait_for_step() const {
-    async_copy_wait<2 * kGroups - 3>();
+    async_copy_wait<2 * kGroups - 4>();
     synchronize_group(group_kv_);
   }
   __device__ SharedAddress v_slice(int k) const {
@@ -114,35 +104,31 @@ class KvStream {
   __device__ SharedAddress next_k_slice(int k) const {
     return k_slot(next_slot() + k);
   }
-  // Refills the slots of V of the group before. A slot that no slice follows in is filled with zeros
-  // or, if that would exceed the registers, left as it is: without branches, the copies start beside
-  // products.
-  __device__ void refill_v(int first) {
+  // Refills the slots of V of the group before and of K of this one, which starts with slice
+  // `first`. A slice that the range does not have becomes zeros if another one of its group is
+  // there.
+  __device__ void refill(int first) {
     const int slot = slot_ == 0 ? stages - kAtOnce : slot_ - kAtOnce;
-    const int of = first - kAtOnce + stages;
-    if (kFillsSpareSlots || of < count()) {
+    const int of = first + stages;
+    if (of - kAtOnce < count()) {
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k)
-        copy_v_.copy<kSlice>(v_slot(slot + k), token(of + k), next_v_[k], readable_);
+        copy_v_.copy<kSlice>(v_slot(slot + k), token(of - kAtOnce + k), next_v_[k], readable_);
+    }
+    async_copy_commit();
+    if (of < count()) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        copy_k_.copy<kSlice>(k_slot(slot_ + k), token(of + k), next_k_[k], readable_);
     }
     async_copy_commit();
   }
-  // Refills the slots of K of the next group. REQUIRES: all warps have used them.
-  __device__ void refill_k(int first) {
-    const int of = first + kAtOnce + stages;
-    if (kFillsSpareSlots || of < count()) {
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k)
-        copy_k_.copy<kSlice>(next_k_slice(k), token(of + k), next_k_[k], readable_);
-    }
-    async_copy_commit();
-  }
-  // Looks up the pages of the next refills, a whole group ahead of their use.
+  // Looks up the pages of the next refill, a whole group ahead of their use.
   __device__ void look_up(int first) {
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      next_v_[k] = walk_.pages(first + stages + k);
-      next_k_[k] = walk_.pages(first + 2 * kAtOnce + stages + k);
+      next_v_[k] = next_k_[k];
+      next_k_[k] = walk_.pages(first + kAtOnce + stages + k);
     }
   }
   __device__ void advance() {
@@ -181,13 +167,6 @@ class KvStream {
   }
 
  private:
-  // Slices of several pages and windows need registers of their own, and code for older devices
-  // more of them.
-#if __CUDA_ARCH__ >= 900
-  static constexpr bool kFillsSpareSlots = SlicePages::kPages == 1 && !Shape::kSlidingWindow;
-#else
-  static constexpr bool kFillsSpareSlots = false;
-#endif
   static constexpr int kAtOnce = Shape::kAtOnce;
   static constexpr int kGroups = stages / kAtOnce;
 
@@ -201,7 +180,7 @@ class KvStream {
     return ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
   }
 
-  // Starts the copies of the first groups, except for the last V, which the first refill_v starts.
+  // Starts the copies of the first groups, except for the last V, which the first refill starts.
   // Slices of a group that the range does not have are zeros.
   __device__ void fill_groups() {
 #pragma unroll
