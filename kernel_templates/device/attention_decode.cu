@@ -25,7 +25,7 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 272 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * ((stages == 4 || stages == 6) && tile_size_q < 64 && max(head_dim_qk, head_dim_v) <= 128 && page_size > 8 ? 544 : 272) : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
@@ -190,50 +190,73 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
   const SharedStep shared(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
   const int own_token = part * 8 * kPartTiles;
   const int own_bytes = own_token * Shape::kRowBytesK;
+  constexpr int kAtOnce = Shape::kAtOnce;
   RowState& state = states[0];
-  PartScores own[kRowTiles];
+  PartScores own[kAtOnce][kRowTiles];
   stream.wait_for_first();
-  multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_bytes, lane);
-  prepare_part(own[0], scales, p, item, rows, seen_by_all, row, stream.token(0) + own_token);
-  shared.store_largest(own[0]);
-  stream.refill_first();
+#pragma unroll
+  for (int k = 0; k < kAtOnce; ++k) {
+    multiply_qk(own[k], q_fragments, q_warp, stream.k_slice() + k * Shape::kSliceBytesK + own_bytes, lane);
+    prepare_part(own[k][0], scales, p, item, rows, seen_by_all, row, stream.token(k) + own_token);
+    shared.store_largest(k, own[k][0]);
+  }
 #pragma unroll 1
-  for (int i = 0; i < stream.count(); ++i) {
+  for (int i = 0; i < stream.count(); i += kAtOnce) {
     const int token = stream.token(i);
     if (i == 0 || token % kInvariantSegment == 0) {
       if (i > 0) segments.end_segment(state);
       segments.begin_segment(token);
     }
     stream.wait_for_step();
-    const float largest[2] = {shared.largest(0), shared.largest(1)};
-    // Behind the last slice, the product of what the slot holds is not used.
-    PartScores next[kRowTiles];
-    multiply_qk(next, q_fragments, q_warp, stream.next_k_slice() + own_bytes, lane);
-    stream.refill_v(i);
-    Correction correction{true};  // without a branch, which would part the products
+    float largest[kAtOnce][2];
+    PartScores next[kAtOnce][kRowTiles];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      correction.of_half[half] =
-          raise_invariant_maximum(state.maximum[half], largest[half], scales.log2[half]);
-      weigh_invariant_logits(own[0], half, scales.log2[half], state.maximum[half]);
+    for (int k = 0; k < kAtOnce; ++k) {
+      largest[k][0] = shared.largest(k, 0);
+      largest[k][1] = shared.largest(k, 1);
+      // Behind the last slice, the product of what the slot holds is not used.
+      multiply_qk(next[k], q_fragments, q_warp, stream.next_k_slice(k) + own_bytes, lane);
     }
-    shared.store_weights(own[0]);
-    synchronize_parts(first_row);
-    Scores weights;
-    shared.load_weights(weights);
-    prepare_part(next[0], scales, p, item, rows, seen_by_all, row, stream.token(i + 1) + own_token);
+    Correction corrections[kAtOnce];
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
-      add_invariant_weights(weights, half, correction.of_half[half], state.sum[half]);
-    correct_output(state, correction);
-    const Weights as_operand[kRowTiles] = {packed<Shape>(weights)};
-    multiply_pv(states, as_operand, stream.v_slice(), lane, part);
-    shared.store_largest(next[0]);
-    stream.refill_k(i);
+    for (int k = 0; k < kAtOnce; ++k) {
+      corrections[k].needed = true;  // without a branch, which would part the products
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        corrections[k].of_half[half] =
+            raise_invariant_maximum(state.maximum[half], largest[k][half], scales.log2[half]);
+        weigh_invariant_logits(own[k][0], half, scales.log2[half], state.maximum[half]);
+      }
+      shared.store_weights(k, own[k][0]);
+    }
+    stream.refill(i);
+    synchronize_parts(first_row);
+    Scores weights[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      shared.load_weights(k, weights[k]);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int next_token = stream.token(i + kAtOnce + k) + own_token;
+      prepare_part(next[k][0], scales, p, item, rows, seen_by_all, row, next_token);
+    }
     stream.look_up(i);
 #pragma unroll
-    for (int tile = 0; tile < kPartTiles; ++tile)
-      own[0][tile] = next[0][tile];
+    for (int k = 0; k < kAtOnce; ++k) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        add_invariant_weights(weights[k], half, corrections[k].of_half[half], state.sum[half]);
+      correct_output(state, corrections[k]);
+      const Weights as_operand[kRowTiles] = {packed<Shape>(weights[k])};
+      multiply_pv(states, as_operand, stream.v_slice(k), lane, part);
+      shared.store_largest(k, next[k][0]);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+#pragma unroll
+      for (int tile = 0; tile < kPartTiles; ++tile)
+        own[k][0][tile] = next[k][0][tile];
+    }
     stream.advance();
   }
   if (stream.count() > 0) segments.end_segment(state);
@@ -247,7 +270,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   const int group_kv = threadIdx.x / Shape::kGroupThreads;
   const int first_row = threadIdx.x / 32 % Shape::kWarpsQ * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, sequence, rows);
-  KvStream stream(p, sequence, head_kv, WorkDivision::tokens_of<kSlice>(p, item, seen), seen.begin, group_kv,
+  KvStream stream(p, sequence, head_kv, WorkDivision::tokens_of<kSlice * Shape::kAtOnce>(p, item, seen), seen.begin, group_kv,
                   q_shared + Shape::kQBytes);
   if constexpr (kConvertsKv) {
     QConversionOf<Shape> conversion(p, rows, sequence, head_kv);

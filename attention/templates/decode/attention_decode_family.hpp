@@ -38,8 +38,11 @@ inline DecodeBlock invariant_block(const AttentionProblem& problem, const Decode
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   block.slice = kInvariantSegment;
   block.threads = tile.q * tile.kv / (slice_of(problem, tile.q) == 32 ? 16 : 8);
-  block.shared_bytes = tile.q * (kInvariantStep * 4 + 16 + problem.head_dim_qk * kProductBytes) + ring;
-  block.registers = widest_head(problem) > 64 ? 255 : 168;
+  const bool two_steps = (tile.stages == 4 || tile.stages == 6) && tile.q < 64 &&
+                         widest_head(problem) <= 128 && problem.tokens_per_page > 8;
+  const std::uint32_t steps = (two_steps ? 2 : 1) * (kInvariantStep * 4 + 16);
+  block.shared_bytes = tile.q * (steps + problem.head_dim_qk * kProductBytes) + ring;
+  block.registers = widest_head(problem) > 64 || two_steps ? 255 : 168;
   block.partials_inside = segments_folded_inside(problem, tile);
   return block;
 }

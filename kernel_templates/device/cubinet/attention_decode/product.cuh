@@ -104,28 +104,28 @@ __device__ inline void multiply_qk(FragmentD (&scores)[kRowTiles][kTiles], const
 }
 
 // The part of a step that one warp prepares for the warps with the same rows, with invariant
-// numerics: the largest logits and the weights of its tokens. A barrier between these warps must
-// separate a store from the loads, and the loads from the next store.
+// numerics: the largest logits and the weights of its tokens, of kAtOnce steps. A barrier between
+// these warps must separate a store from the loads, and the loads from the next store.
 class SharedStep {
  public:
-  // `memory` has kStepBytes for each row of the tile; `part` is the index of this warp among those
-  // with the same 16 rows.
+  // `memory` has kAtOnce * kStepBytes for each row of the tile; `part` is the index of this warp
+  // among those with the same 16 rows.
   __device__ SharedStep(SharedAddress memory, int first_row, int part, int lane)
       : weights_(memory + first_row * kWeightBytes + 16 * lane),
         largest_(memory + tile_size_q * kWeightBytes + (first_row + lane / 4) * kLargestBytes),
         part_(part) {}
 
-  // Stores the largest raw logits of the warp's tokens. All lanes of the warp must call it.
-  __device__ void store_largest(const PartScores& scores) const {
+  // Stores the largest raw logits of the warp's tokens of a step. All lanes of the warp must call it.
+  __device__ void store_largest(int step, const PartScores& scores) const {
     const float largest[2] = {largest_logit(scores, 0), largest_logit(scores, 1)};
     if (threadIdx.x % 4 != 0) return;
 #pragma unroll
     for (int half = 0; half < 2; ++half)
-      store_shared_float(largest_ + 8 * half * kLargestBytes + 4 * part_, largest[half]);
+      store_shared_float(largest_ + step * kBytes + 8 * half * kLargestBytes + 4 * part_, largest[half]);
   }
-  // Returns the largest raw logit of the step, of one of a lane's rows.
-  __device__ float largest(int half) const {
-    const SharedAddress address = largest_ + 8 * half * kLargestBytes;
+  // Returns the largest raw logit of a step, of one of a lane's rows.
+  __device__ float largest(int step, int half) const {
+    const SharedAddress address = largest_ + step * kBytes + 8 * half * kLargestBytes;
     const float2 first = load_shared_floats(address);
     float largest = fmaxf(first.x, first.y);
     if constexpr (Shape::kParts == 4) {
@@ -135,25 +135,26 @@ class SharedStep {
     return largest;
   }
 
-  __device__ void store_weights(const PartScores& weights) const {
+  __device__ void store_weights(int step, const PartScores& weights) const {
 #pragma unroll
     for (int tile = 0; tile < kPartTiles; ++tile) {
       const float* const values = weights[tile].r;
-      store_shared_floats_4(weights_ + (part_ * kPartTiles + tile) * kTileBytes, values[0], values[1],
-                            values[2], values[3]);
+      store_shared_floats_4(weights_ + step * kBytes + (part_ * kPartTiles + tile) * kTileBytes, values[0],
+                            values[1], values[2], values[3]);
     }
   }
-  // Loads the weights of all tokens of the step.
-  __device__ void load_weights(Scores& weights) const {
+  // Loads the weights of all tokens of a step.
+  __device__ void load_weights(int step, Scores& weights) const {
 #pragma unroll
     for (int tile = 0; tile < kTilesS; ++tile)
-      Vector16<fp32>::unpack(load_shared_16(weights_ + tile * kTileBytes), weights[tile].r);
+      Vector16<fp32>::unpack(load_shared_16(weights_ + step * kBytes + tile * kTileBytes), weights[tile].r);
   }
 
  private:
   static constexpr int kTileBytes = 32 * 16;
   static constexpr int kWeightBytes = kSlice * 4;          // of a row
   static constexpr int kLargestBytes = Shape::kParts * 4;  // of a row
+  static constexpr int kBytes = tile_size_q * Shape::kStepBytes;
   static_assert(!Shape::kInvariant || kWeightBytes + kLargestBytes <= Shape::kStepBytes,
                 "a row fits its memory");
 

@@ -44,6 +44,11 @@ struct Shape : BasicShape<Declared> {
   // The warps that share rows, with invariant numerics: each multiplies Q with a part of the tokens
   // of a slice, and the weights of all tokens with a part of the columns of V.
   static constexpr int kParts = !kInvariant ? 1 : kTileQ == 64 ? 2 : 4;
+  // The slices that are multiplied between two barriers, with invariant numerics: an even ring has
+  // two. Wide heads, 64 rows and pages of 8 tokens leave no registers for them.
+  static constexpr bool kHasPairs = kInvariant && (stages == 4 || stages == 6) && kTileQ < 64 &&
+                                    maximum(kHeadDimQk, kHeadDimV) <= 128 && kPageSize > 8;
+  static constexpr int kAtOnce = kHasPairs ? 2 : 1;
   static constexpr int kWarpsKv = tile_size_kv / kSlice;
   static constexpr int kGroupThreads = 32 * kWarpsQ * kParts;  // threads that share a slice
   static constexpr int kThreads = kGroupThreads * kWarpsKv;
@@ -57,7 +62,7 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kQScaleBytes = kConvertsKv ? kTileQ * 4 + kItemBytes : 0;
   // The weights of a step, and the largest logits of the warps with the same rows, of each row.
   static constexpr int kStepBytes = kInvariant ? kSlice * 4 + 16 : 0;
-  static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes + kTileQ * kStepBytes;
+  static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes + kAtOnce * kTileQ * kStepBytes;
 };
 using Product = Shape::Product;
 constexpr bool kConvertsKv = Shape::kConvertsKv;
@@ -75,7 +80,8 @@ constexpr bool kQInRegisters =
 // If true, the page numbers of a slice and the window need more registers than usual.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
 // The registers that a thread needs to keep its accumulators and Q fragments without spilling.
-constexpr int kRegisters = Shape::kInvariant                    ? kManyValues || kWidestHead > 64 ? 255 : 168
+constexpr int kRegisters = Shape::kAtOnce == 2                  ? 255
+                           : Shape::kInvariant                  ? kManyValues || kWidestHead > 64 ? 255 : 168
                            : kWidestHead > 64 || kRowTiles == 2 ? 255
                            : kManyValues                        ? 168
                                                                 : 128;
