@@ -185,7 +185,7 @@ class SegmentFold {
     // Threads without a column compute the last ones again.
     const int first = minimum(static_cast<int>(threadIdx.x) * kElements, head_dim_v - kElements);
     FoldedSegments<kElements> folded;
-    folded.add<8>(partial, slots, {row_of_tile, first, true});
+    folded.add(partial, slots, {row_of_tile, first, true});
 #pragma unroll
     for (int i = 0; i < kElements; ++i)
       reinterpret_cast<float*>(memory.values)[first + i] = folded.values[i];

@@ -33,10 +33,11 @@ struct FoldedSegments {
   RowFold fold;
   float values[kElements] = {};
 
-  // Folds all partial results of a tile. The loads of `kAtOnce` segments are in flight at once.
-  template <int kAtOnce, class Shape>
+  // Folds all partial results of a tile.
+  template <class Shape>
   __device__ void add(const PartialRowsOf<Shape>& partial, const PartialSlotsOf<Shape>& slots,
                       const RowPart& part) {
+    constexpr int kAtOnce = 8;  // segments whose loads are in flight
 #pragma unroll 1
     for (int first = 0; first < slots.count; first += kAtOnce) {
       float2 extremes[kAtOnce];
@@ -69,11 +70,9 @@ __device__ inline void fold_shared_tile(const AttentionDecodeParameters& p, cons
                                         const WorkDivisionOf<Shape>& division, const WorkItem& item,
                                         int head_kv) {
   using Output = typename Shape::Output;
-  // A pass folds 8 rows, and two rounds of loads 32 segments. Kernels of 64 rows have no registers
-  // for as many loads.
+  // A pass folds 8 rows.
   constexpr int kElements = minimum(maximum(8 * Shape::kHeadDimV / Shape::kThreads, 4), 8);
   constexpr int kParts = Shape::kHeadDimV / kElements;  // of a row
-  constexpr int kAtOnce = Shape::kTileQ <= 32 ? 16 : 8;
   if (item.is_whole_tile() || p.counters == 0) return;
   const int share = division.share();
   const int items = (item.tile_end - 1) / share - item.tile_begin / share + 1;
@@ -85,7 +84,7 @@ __device__ inline void fold_shared_tile(const AttentionDecodeParameters& p, cons
     const RowPart part{index / kParts, index % kParts * kElements, rows.holds(index / kParts)};
     if (!part.is_there) return;
     FoldedSegments<kElements> folded;
-    folded.template add<kAtOnce>(partial, slots, part);
+    folded.add(partial, slots, part);
     const OutputRow target = output_row(rows, item.sequence, head_kv, part.row);
     const float scale = v_scale<Shape::kHasHeadScales>(p, item.sequence.index, head_kv);
     const FinishedRow finished(RowEpilogue<false>(p, target.head, scale), folded.fold);
