@@ -270,8 +270,8 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   const int group_kv = threadIdx.x / Shape::kGroupThreads;
   const int first_row = threadIdx.x / 32 % Shape::kWarpsQ * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, sequence, rows);
-  KvStream stream(p, sequence, head_kv, WorkDivision::tokens_of<kSlice * Shape::kAtOnce>(p, item, seen), seen.begin, group_kv,
-                  q_shared + Shape::kQBytes);
+  const Range read = WorkDivision::tokens_of<kSlice * Shape::kAtOnce>(p, item, seen);
+  KvStream stream(p, sequence, head_kv, read, seen.begin, group_kv, q_shared + Shape::kQBytes);
   if constexpr (kConvertsKv) {
     QConversionOf<Shape> conversion(p, rows, sequence, head_kv);
     stream.fill();

@@ -115,7 +115,8 @@ class SharedStep {
         largest_(memory + tile_size_q * kWeightBytes + (first_row + lane / 4) * kLargestBytes),
         part_(part) {}
 
-  // Stores the largest raw logits of the warp's tokens of a step. All lanes of the warp must call it.
+  // Stores the largest raw logits of the warp's tokens of a step. All lanes of the warp must call
+  // it.
   __device__ void store_largest(int step, const PartScores& scores) const {
     const float largest[2] = {largest_logit(scores, 0), largest_logit(scores, 1)};
     if (threadIdx.x % 4 != 0) return;
