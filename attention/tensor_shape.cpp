@@ -87,13 +87,16 @@ bool TensorShape::overlaps(const DeviceTensor& tensor) const {
 
 Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const TensorShape& shape) {
   if (tensor.is_contiguous()) return check_place(name, tensor, shape.contiguous_bytes, kTensorAlignment);
+  // Rows of e4m3 with 72 or 88 columns, side by side, begin at multiples of 8 bytes.
+  const std::uint64_t alignment = shape.row * shape.element_bits % (kTensorAlignment * 8) == 0 ? 16 : 8;
   for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
     const std::int64_t stride = tensor.strides[i];
     if (!shape.is_stepped(i)) continue;
-    if (stride > 0 && static_cast<std::uint64_t>(stride) * shape.element_bits % (kTensorAlignment * 8) == 0)
+    if (stride > 0 && static_cast<std::uint64_t>(stride) * shape.element_bits % (alignment * 8) == 0)
       continue;
     return wrong_tensor(name, " has a stride of " + std::to_string(stride) +
-                                  " elements, but strides must be positive multiples of 16 bytes, or all 0");
+                                  " elements, but strides must be positive multiples of " +
+                                  std::to_string(alignment) + " bytes, or all 0");
   }
   return check_place(name, tensor, shape.extent(tensor.strides), kTensorAlignment);
 }

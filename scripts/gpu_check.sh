@@ -21,6 +21,7 @@
 #            load, bundle, launch, threads, busy, soak, prepare, decode, step, table; launch_peers,
 #            python_first, attention_table, speculative, latent_batches, prefill_table,
 #            invariant_table, attention_sample, mixed, shared_prefix, invariance, first_kernel,
+#            sanitizer_prefill (each head dim with each type; prints what a sanitizer reports),
 #            deep_gemm, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
@@ -60,7 +61,7 @@ while (($#)); do
     peers) parts+=("${peers[@]}") && shift ;;
     attention) parts+=("${attention[@]}") && shift ;;
     *)
-      [[ " tests matrix random published sanitizer corpus nvrtc_bits tune ${verbs[*]} ${peers[*]} " == *" $1 "* ]] || usage
+      [[ " tests matrix random published sanitizer sanitizer_prefill corpus nvrtc_bits tune ${verbs[*]} ${peers[*]} " == *" $1 "* ]] || usage
       parts+=("$1") && shift
       ;;
   esac
@@ -331,40 +332,68 @@ run_published() {
   rm -rf "$home"
 }
 
+# Runs a command under a tool of compute-sanitizer.
+sanitize() { # NAME TOOL COMMAND...
+  local name=$1 tool=$2
+  local -a more=()
+  shift 2
+  # The driver reports the number of a kernel's arguments only by refusing to describe one more. The
+  # loader counts them in this way, so such a refusal is not an error.
+  [[ $tool != memcheck ]] || more=(--report-api-errors no)
+  measure "$name" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$@"
+}
+
+have_sanitizer() {
+  command -v compute-sanitizer >/dev/null || {
+    printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
+    return 1
+  }
+}
+
+# Runs the small prompts of tests/attention/small_prefill_gpu_test.cpp under a tool, and prints
+# those whose kernels it reports.
+sanitize_prefill() { # TOOL
+  local attention=$tree/tests/attention/test_attention_gpu prompts='Small prompts of every kind*'
+  [[ -x $attention ]] || return 0
+  # racecheck does not see that a warpgroup waits for copies of TMA.
+  [[ $1 != racecheck ]] || prompts+='portable kernel'
+  sanitize "sanitizer_${1}_prefill" "$1" "$attention" "--test-case=$prompts"
+  awk -v tool="$1" '
+    /^small prompts: / { prompts = substr($0, 16) }
+    /^========= / && !/SUMMARY/ && prompts && !reported[prompts] && /(Invalid|Uninitialized|Error|Hazard|Barrier|hit) / {
+      reported[prompts] = 1
+      print "missed: " tool ": " prompts
+    }' "$results/sanitizer_${1}_prefill.txt" >&2
+}
+
+run_sanitizer_prefill() {
+  local tool
+  have_sanitizer || return 0
+  for tool in memcheck initcheck racecheck synccheck; do sanitize_prefill "$tool"; done
+}
+
 # Runs small problems of every kind under each tool. Launches of published kernels run only under
 # the tools that check memory: only their argument is ours, the kernel is a test's stand-in, and the
 # other tools would take minutes.
 run_sanitizer() {
-  if ! command -v compute-sanitizer >/dev/null; then
-    printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
-    return 0
-  fi
-  local tool name number prompts
-  local stand_in=$tree/tests/attention/test_attention_stand_in_gpu attention=$tree/tests/attention/test_attention_gpu
-  local -a more problems names=()
+  local tool name number
+  local stand_in=$tree/tests/attention/test_attention_stand_in_gpu
+  local -a problems names=()
+  have_sanitizer || return 0
   [[ ! -x $stand_in ]] || mapfile -t names < <("$stand_in" --list-test-cases | grep -vE '^(\[doctest\]|=====)')
   for tool in memcheck initcheck racecheck synccheck; do
-    more=()
-    # The driver reports the number of a kernel's arguments only by refusing to describe one more.
-    # The loader counts them in this way, so such a refusal is not an error.
-    [[ $tool != memcheck ]] || more=(--report-api-errors no)
     # racecheck attributes an arrival at an mbarrier to its thread only, although one thread of a
     # warp arrives for the whole warp in latent attention on Hopper.
     problems=(--small)
     [[ $tool != racecheck ]] || problems+=(--without latent)
-    measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
-      "${commit[@]}" -o "$results/sanitizer_$tool.json" decode "${problems[@]}"
-    # racecheck does not see that a warpgroup waits for copies of TMA.
-    prompts='Small prompts of every kind*'
-    [[ $tool != racecheck ]] || prompts+='portable kernel'
-    [[ ! -x $attention ]] || measure "sanitizer_${tool}_prefill" compute-sanitizer --tool "$tool" "${more[@]}" \
-      --error-exitcode 9 "$attention" "--test-case=$prompts"
+    sanitize "sanitizer_$tool" "$tool" "$bench" "${nvrtc[@]}" "${commit[@]}" -o "$results/sanitizer_$tool.json" \
+      decode "${problems[@]}"
+    sanitize_prefill "$tool"
     [[ $tool == memcheck || $tool == initcheck ]] || continue
     number=0
     for name in "${names[@]}"; do
       number=$((number + 1))
-      measure "sanitizer_${tool}_stand_in_$number" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 \
-        "$stand_in" "--test-case=${name//,/\\,}"
+      sanitize "sanitizer_${tool}_stand_in_$number" "$tool" "$stand_in" "--test-case=${name//,/\\,}"
     done
   done
 }
@@ -416,6 +445,7 @@ for part in "${parts[@]}"; do
     random) run_random ;;
     published) run_published ;;
     sanitizer) run_sanitizer ;;
+    sanitizer_prefill) run_sanitizer_prefill ;;
     launch_peers) peer launch_peers "cupy cuda triton torch" ;;
     python_first) peer python_first "cubinet cupy triton torch" ;;
     attention_table)
@@ -434,7 +464,10 @@ for part in "${parts[@]}"; do
       ;;
     speculative) run_sweep attention_speculative speculative --alone --rounds 7 ;;
     shared_prefix | mixed) peer "$part" "cubinet torch" --peers ;;
-    invariance) peer invariance "cubinet torch" ;;
+    invariance)
+      measure invariance python3 "$root/bench/peers/invariance.py" "${commit[@]}" --tool "$tree/cli/cubinet" \
+        --output "$results/invariance.json"
+      ;;
     first_kernel) run_first_kernel ;;
     deep_gemm)
       ! have_modules deep_gemm tvm_ffi torch || measure deep_gemm python3 "$root/bench/peers/deep_gemm_peer.py" \

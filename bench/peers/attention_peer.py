@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import decode_peers
+import paged_peers
 import prefill_peers
 
 
@@ -236,8 +237,17 @@ def xqa_calls(problem, copies):
     return decode_peers.xqa_decode(problem, Paged(torch, problem, copies), copies, Declined)
 
 
+def paged_calls(calls):
+    def make(problem, copies):
+        import torch
+
+        return calls(problem, Paged(torch, problem, copies), copies, Declined)
+
+    return make
+
+
 PEERS = {"flashinfer": flashinfer_calls, "flash_mla": flash_mla_calls, "cudnn": cudnn_calls, "fa3": fa3_calls,
-         "xqa": xqa_calls}
+         "xqa": xqa_calls, **{name: paged_calls(calls) for name, calls in paged_peers.PEERS.items()}}
 
 
 class Graph:

@@ -32,11 +32,11 @@ def short(value):
     return value
 
 
-def peers_of(options):
+def peers_of(options, peers=None):
     """Returns the options of the peers that are wanted and installed; names the others."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "attention_peer.py")
     arguments = []
-    for name, (module, peer) in PEERS.items():
+    for name, (module, peer) in (peers or PEERS).items():
         if options.alone or (options.peers is not None and name.lower() not in options.peers.lower().split(",")):
             continue
         if importlib.util.find_spec(module) is None:
@@ -46,9 +46,9 @@ def peers_of(options):
     return arguments
 
 
-def run_tool(options, arguments):
-    """Returns the document that `cubinet bench attention` prints, and its status."""
-    ran = subprocess.run([options.tool, "--json", "bench", "attention", *arguments], stdout=subprocess.PIPE, text=True,
+def run_tool(options, arguments, verb="attention"):
+    """Returns the document that a verb of `cubinet bench` prints, and its status."""
+    ran = subprocess.run([options.tool, "--json", "bench", verb, *arguments], stdout=subprocess.PIPE, text=True,
                          check=False)
     try:
         return json.loads(ran.stdout), ran.returncode

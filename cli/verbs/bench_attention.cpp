@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "bench_cases.hpp"
+#include "bench_setting.hpp"
 #include "interrupt.hpp"
-#include "option_lines.hpp"
-#include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/session/benchmark.hpp>
@@ -21,56 +20,21 @@ struct BenchArguments {
   BenchCase given;
   std::string sweep;
   std::string csv;
-  std::vector<std::string> peers;
-  std::string peer_inputs;
-  int iterations = 20;
-  int device = 0;
-  std::uint64_t seed = 1;
   std::uint32_t sample = 0;
   bool lists = false;
   bool alternatives = false;
-  Places places;
+  BenchSetting setting;
 };
 
 Result<std::vector<BenchmarkCase>> cases_of(const Context& context, const BenchArguments& arguments) {
-  if (arguments.sample > 0) return sample_cases(arguments.sample, arguments.seed);
-  std::vector<BenchCase> given = {arguments.given};
-  if (!arguments.sweep.empty()) {
-    CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(arguments.sweep, kMaximumOptionFile));
-    CUBINET_TRY_ASSIGN(given, parse_sweep(as_text(text), arguments.sweep));
-  } else if (arguments.given.problem.kv_len == 0 || arguments.given.problem.heads_q == 0) {
+  if (arguments.sample > 0) return sample_cases(arguments.sample, arguments.setting.seed);
+  if (!arguments.sweep.empty()) return cases_of_sweep(context, arguments.sweep);
+  if (arguments.given.problem.kv_len == 0 || arguments.given.problem.heads_q == 0) {
     return Error{ErrorCode::invalid_argument, "there is nothing to measure",
                  "give --kv-len and --heads-q, a --sweep or a --sample"};
   }
-  std::vector<BenchmarkCase> cases;
-  for (const BenchCase& each : given) {
-    CUBINET_TRY_ASSIGN(cases.emplace_back(), benchmark_case_of(each));
-  }
-  return cases;
-}
-
-// Parses NAME=COMMAND.
-Result<BenchmarkPeer> peer_of(const std::string& option) {
-  const std::size_t sign = option.find('=');
-  if (sign == 0 || sign == std::string::npos || sign + 1 == option.size())
-    return Error{ErrorCode::invalid_argument, "--peer: '" + option + "' is not NAME=COMMAND"};
-  return BenchmarkPeer{option.substr(0, sign), option.substr(sign + 1)};
-}
-
-Result<BenchmarkOptions> options_of(const Context& context, const BenchArguments& arguments) {
-  BenchmarkOptions options;
-  CUBINET_TRY_ASSIGN(options.cases, cases_of(context, arguments));
-  for (const std::string& peer : arguments.peers) {
-    CUBINET_TRY_ASSIGN(options.peers.emplace_back(), peer_of(peer));
-  }
-  options.peer_environment = context.environment().lines();
-  options.peer_folder = arguments.peer_inputs;
-  options.device = arguments.device;
-  options.rounds = arguments.iterations;
-  options.seed = arguments.seed;
-  options.alternatives = arguments.alternatives;
-  options.threads = context.jobs();
-  return options;
+  CUBINET_TRY_ASSIGN(BenchmarkCase given, benchmark_case_of(arguments.given));
+  return std::vector<BenchmarkCase>{std::move(given)};
 }
 
 ExitStatus list_sample(const Context& context, const std::vector<BenchmarkCase>& cases) {
@@ -84,11 +48,12 @@ ExitStatus list_sample(const Context& context, const std::vector<BenchmarkCase>&
 }
 
 Result<ExitStatus> bench_attention(const Context& context, const BenchArguments& arguments) {
-  CUBINET_TRY_ASSIGN(BenchmarkOptions options, options_of(context, arguments));
+  CUBINET_TRY_ASSIGN(std::vector<BenchmarkCase> cases, cases_of(context, arguments));
+  CUBINET_TRY_ASSIGN(BenchmarkOptions options, benchmark_options_of(context, arguments.setting));
+  options.cases = std::move(cases);
+  options.alternatives = arguments.alternatives;
   if (arguments.lists) return list_sample(context, options.cases);
-  if (!arguments.peer_inputs.empty()) {  // any name in the folder works for the check
-    CUBINET_TRY(check_output_file(*context.files(), arguments.peer_inputs + "/output"));
-  }
+  CUBINET_TRY(check_peer_folder(context, arguments.setting));
   std::filesystem::path csv;
   if (!arguments.csv.empty()) {
     CUBINET_TRY_ASSIGN(
@@ -105,7 +70,8 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchArguments&
     not_written = written ? std::nullopt : std::optional(written.error());
   };
   const InterruptGuard interrupt(InterruptGuard::First::ends);  // instead of NVRTC's handler
-  CUBINET_TRY_ASSIGN(const auto session, context.session(arguments.places, HomeOptions::Access::read_write));
+  CUBINET_TRY_ASSIGN(const auto session,
+                     context.session(arguments.setting.places, HomeOptions::Access::read_write));
   CUBINET_TRY_ASSIGN(const BenchmarkResult result, benchmark(*session, options));
   for (const std::string& summary : {summary_of_goals(result.rows), summary_of_alternatives(result.rows)})
     if (!summary.empty()) context.console().text(summary);
@@ -120,6 +86,7 @@ void add_bench(CLI::App& root, Action& chosen) {
   CLI::App* bench = root.add_subcommand("bench", "Measure an operation on a GPU");
   bench->require_subcommand(0, 1);
   bench->footer("Example:\n  cubinet bench attention --batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8");
+  add_bench_invariance(*bench, chosen);
   CLI::App* verb =
       bench->add_subcommand("attention", "Attention: time, operations and bytes a second, checked");
   auto options = std::make_shared<BenchArguments>();
@@ -144,20 +111,7 @@ void add_bench(CLI::App& root, Action& chosen) {
       "Time other kernels and splits too, without a shared prefix, and state how far the plan is behind the "
       "best");
   add_text(*verb, "--csv", options->csv, "FILE", "Write the results as a table too");
-  CLI::Option* peer =
-      verb->add_option("--peer", options->peers,
-                       "Another implementation, a process that is asked in the same rounds; may be repeated")
-          ->allow_extra_args(false)
-          ->type_name("NAME=COMMAND");
-  add_text(*verb, "--peer-inputs", options->peer_inputs, "FOLDER",
-           "Give the peers our inputs too, as files there, and compare what they compute of them")
-      ->needs(peer);
-  add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Rounds to time (default: 20)");
-  add_integer(*verb, "--seed", options->seed, 0, INT64_MAX,
-              "Of the random inputs and of the sample (default: 1)");
-  add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
-  add_places(*verb, options->places);
-  add_written_cache(*verb, options->places);
+  add_bench_setting(*verb, options->setting);
   verb->footer(
       R"(Each round times a CUDA graph of 20 runs over copies of K and V that no L2 holds, and beside it a kernel that only
 reads as many bytes. Before, every row of the output is compared with attention in double precision. Status 1 where one

@@ -18,6 +18,7 @@ using Action = std::function<Result<ExitStatus>(const Context&)>;
 void add_adopt(CLI::App& root, Action& chosen);
 void add_materialize(CLI::App& root, Action& chosen);
 void add_bench(CLI::App& root, Action& chosen);
+void add_bench_invariance(CLI::App& bench, Action& chosen);
 void add_doctor(CLI::App& root, Action& chosen);
 void add_templates(CLI::App& root, Action& chosen);
 void add_trust(CLI::App& root, Action& chosen);

@@ -27,8 +27,6 @@
   "constraints": [
     {"require": "dtype_kv == dtype || dtype_kv == 'e4m3'",
      "message": "dtype_kv must be dtype or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
-    {"require": "dtype_kv != 'e4m3' || head_dim_qk % 16 == 0 && head_dim_v % 16 == 0",
-     "message": "dtype_kv e4m3 needs head dims that are multiples of 16: rows are copied in parts of 16 bytes"},
     {"require": "numerics == 'fast' || dtype_kv != 'e4m3'",
      "message": "numerics invariant needs KV of 16 bits: no other kernel has it for e4m3"}
   ],
@@ -128,7 +126,7 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   const PackedRows rows = tile.rows(p);
   const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, tile.sequence, rows);
-  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ / 16>(p, rows, tile.sequence,
+  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ>(p, rows, tile.sequence,
                                                                             tile.head_kv, q_shared);
   async_copy_commit();
   KvStream stream(p, tile, seen, q_shared + Shape::kQBytes);

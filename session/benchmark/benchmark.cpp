@@ -2,7 +2,6 @@
 #include "benchmark/alternatives.hpp"
 #include "benchmark/goals.hpp"
 #include "benchmark/peers.hpp"
-#include "benchmark/report.hpp"
 
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/planner.hpp>
@@ -133,15 +132,6 @@ BenchmarkAccuracy accuracy_of(const AttentionVerdict& verdict) {
           verdict.error.worst_lse, verdict.allowed,         verdict.allowed_lse};
 }
 
-// Returns the question that peers are asked about a row.
-nlohmann::json question_of(const BenchmarkRow& row, const std::vector<std::int32_t>& kv_lengths,
-                           const std::vector<std::int32_t>& q_lengths, std::uint32_t copies) {
-  nlohmann::json problem = describe_case(row);
-  problem["kv_lengths"] = kv_lengths;
-  if (row.given.problem.ragged_q) problem["q_lengths"] = q_lengths;
-  return {{"problem", std::move(problem)}, {"runs", kRunsOfRound}, {"copies", copies}};
-}
-
 // Captures runs of a checked attention over its copies of K and V, and measures the rounds.
 template <class Checked>
 Result<void> time_row(Bench& bench, const Checked& checked, const AttentionTensors& first,
@@ -174,7 +164,8 @@ Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const Atte
   row.accuracy = accuracy_of(checked.verdict);
   row.splits = checked.attention.plan().division.kv_splits;
   const std::uint32_t copies = checked.buffers.copies();
-  const nlohmann::json question = question_of(row, inputs.kv_lengths, inputs.q_lengths, copies);
+  const nlohmann::json question =
+      peer_question(row, inputs.kv_lengths, inputs.q_lengths, kRunsOfRound, copies);
   CUBINET_TRY(time_row(bench, checked, checked.tensors(), copies, question, row));
   if (alternatives) {
     CUBINET_TRY(alternatives->measure(bench.device, checked, inputs, reference, kRunsOfRound,
@@ -198,7 +189,8 @@ Result<void> measure_shared_row(Bench& bench, const SharedPrefixCase& given,
   row.accuracy = accuracy_of(checked.verdict);
   row.splits = plan.own.plan.division.kv_splits;
   const std::uint32_t copies = checked.buffers.own.copies();
-  const nlohmann::json question = question_of(row, kv_lengths, given.inputs.own.q_lengths, copies);
+  const nlohmann::json question =
+      peer_question(row, kv_lengths, given.inputs.own.q_lengths, kRunsOfRound, copies);
   return time_row(bench, checked, checked.tensors().own, copies, question, row);
 }
 

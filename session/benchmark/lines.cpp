@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "benchmark/report.hpp"
 #include "benchmark/statistics.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -26,8 +27,7 @@ std::string shape_of(const BenchmarkCase& given) {
 
 // Returns a text for the case and the backends.
 std::string title_of(const BenchmarkRow& row) {
-  const std::string name = row.given.tag.empty() ? "" : printable(row.given.tag) + ": ";
-  return fmt::format("{}{}, {}", name, shape_of(row.given), printable(backend_text(row)));
+  return fmt::format("{}, {}", title_of_case(row.given), printable(backend_text(row)));
 }
 
 // Returns ", FlashInfer 61.2 us (0.96 of it)" for each peer, or the reason why it has no time.
@@ -68,6 +68,10 @@ std::string judgement_of(const BenchmarkAccuracy& accuracy) {
 }
 
 }  // namespace
+
+std::string title_of_case(const BenchmarkCase& given) {
+  return (given.tag.empty() ? "" : printable(given.tag) + ": ") + shape_of(given);
+}
 
 std::string to_line(const BenchmarkRow& row) {
   const std::string what = title_of(row);

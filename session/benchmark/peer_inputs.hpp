@@ -4,6 +4,7 @@
 #include <cubinet/attention/reference.hpp>
 #include <cubinet/base/file_system.hpp>
 
+#include <cstddef>
 #include <filesystem>
 
 namespace cubinet {
@@ -17,9 +18,7 @@ namespace cubinet {
 Result<void> write_peer_inputs(FileSystem& files, const std::filesystem::path& folder,
                                const AttentionProblem& problem, const AttentionInputs& inputs);
 
-// Returns the error of a peer's output, in the problem's type, against the reference.
-Result<AttentionDeviation> compare_peer_output(FileSystem& files, const std::filesystem::path& path,
-                                               const AttentionProblem& problem,
-                                               const AttentionOutputs& reference);
+// Returns the output that a peer wrote. Returns invalid_argument if it has another size.
+Result<Bytes> read_peer_output(FileSystem& files, const std::filesystem::path& path, std::size_t bytes);
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #include "benchmark/peers.hpp"
 
 #include "benchmark/peer_inputs.hpp"
+#include "benchmark/report.hpp"
 
 #include <cubinet/base/absolute_path.hpp>
 #include <cubinet/base/text.hpp>
@@ -57,6 +58,25 @@ Result<std::vector<PeerProcess>> start_peers(const BenchmarkOptions& options) {
   return started;
 }
 
+nlohmann::json peer_question(const BenchmarkRow& row, const std::vector<std::int32_t>& kv_lengths,
+                             const std::vector<std::int32_t>& q_lengths, std::uint32_t runs,
+                             std::uint32_t copies) {
+  nlohmann::json problem = describe_case(row);
+  problem["kv_lengths"] = kv_lengths;
+  if (row.given.problem.ragged_q) problem["q_lengths"] = q_lengths;
+  return {{"problem", std::move(problem)}, {"runs", runs}, {"copies", copies}};
+}
+
+Result<Bytes> output_of_peer(FileSystem& files, PeerProcess& peer, nlohmann::json question,
+                             const std::filesystem::path& folder, std::size_t bytes) {
+  question["inputs"] = folder.string();
+  CUBINET_TRY(ask_for("ready", peer, question));
+  const std::filesystem::path output = folder / "output";
+  CUBINET_TRY(files.remove(output));  // of the peer before
+  CUBINET_TRY(ask_for("written", peer, {{"output", output.string()}}));
+  return read_peer_output(files, output, bytes);
+}
+
 PeerRounds::PeerRounds(std::vector<PeerProcess>& peers, const nlohmann::json& question, BenchmarkRow& row)
     : peers_(peers), row_(row), failed_(peers.size()) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -88,23 +108,19 @@ void PeerRounds::finish() {
 
 Result<void> compare_peers(std::vector<PeerProcess>& peers, const std::string& folder,
                            const AttentionInputs& inputs, const AttentionOutputs& reference,
-                           nlohmann::json question, BenchmarkRow& row) {
+                           const nlohmann::json& question, BenchmarkRow& row) {
   const auto files = posix_file_system();
   // The peer may have another working directory.
   CUBINET_TRY_ASSIGN(const std::filesystem::path place, absolute_path(folder));
   const AttentionProblem& problem = row.given.problem;
   CUBINET_TRY(write_peer_inputs(*files, place, problem, inputs));
-  question["inputs"] = place.string();
+  const std::size_t bytes = reference.o.size() * (bits_of(problem.data_type_o) / 8);
   for (std::size_t i = 0; i < peers.size(); ++i) {
     BenchmarkPeerTimes& peer = row.peers[i];
     if (peer.seconds.empty()) continue;
     const auto error = [&]() -> Result<double> {
-      CUBINET_TRY(ask_for("ready", peers[i], question));
-      const std::filesystem::path output = place / "output";
-      CUBINET_TRY(files->remove(output));  // of the peer before
-      CUBINET_TRY(ask_for("written", peers[i], {{"output", output.string()}}));
-      CUBINET_TRY_ASSIGN(const AttentionDeviation apart,
-                         compare_peer_output(*files, output, problem, reference));
+      CUBINET_TRY_ASSIGN(const Bytes o, output_of_peer(*files, peers[i], question, place, bytes));
+      CUBINET_TRY_ASSIGN(const AttentionDeviation apart, compare_attention(problem, reference, o, {}));
       return apart.all_rows;
     }();
     if (error) {

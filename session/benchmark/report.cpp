@@ -89,21 +89,6 @@ Columns columns_of(const BenchmarkRow& row, std::uint64_t seed) {
   };
 }
 
-nlohmann::json describe_peers(const BenchmarkRow& row) {
-  nlohmann::json peers = nlohmann::json::array();
-  for (const BenchmarkPeerTimes& peer : row.peers) {
-    nlohmann::json described = {{"name", peer.name}, {"what", peer.what}};
-    if (!peer.seconds.empty()) {
-      described["seconds"] = median_of(peer.seconds);
-      described["ratio"] = median_ratio(row.seconds, peer.seconds);
-      described["rounds"] = peer.seconds;
-    }
-    if (peer.error) described["all_rows_error"] = *peer.error;
-    peers.push_back(std::move(described));
-  }
-  return peers;
-}
-
 nlohmann::json describe_goals(const BenchmarkRow& row) {
   nlohmann::json goals = nlohmann::json::array();
   for (const BenchmarkGoal& goal : row.goals) {
@@ -179,6 +164,21 @@ std::string backend_text(const BenchmarkRow& row) {
 bool BenchmarkResult::good() const {
   return !cancelled &&
          std::all_of(rows.begin(), rows.end(), [](const BenchmarkRow& row) { return row.good(); });
+}
+
+nlohmann::json describe_peers(const BenchmarkRow& row) {
+  nlohmann::json peers = nlohmann::json::array();
+  for (const BenchmarkPeerTimes& peer : row.peers) {
+    nlohmann::json described = {{"name", peer.name}, {"what", peer.what}};
+    if (!peer.seconds.empty()) {
+      described["seconds"] = median_of(peer.seconds);
+      described["ratio"] = median_ratio(row.seconds, peer.seconds);
+      described["rounds"] = peer.seconds;
+    }
+    if (peer.error) described["all_rows_error"] = *peer.error;
+    peers.push_back(std::move(described));
+  }
+  return peers;
 }
 
 nlohmann::json describe_case(const BenchmarkRow& row) {

@@ -3,15 +3,13 @@
 // the same sequences, in other batches and pages. Needs a GPU and NVRTC. CUBINET_TEST_SEED repeats
 // a run. At full size (CUBINET_TEST_EVERY) there are more than 500 workloads.
 #include "random_cases.hpp"
-#include "reference/sequence_rows.hpp"
 #include "support/sampled.hpp"
 
+#include <cubinet/attention/prompt_parts.hpp>
 #include <cubinet/base/parallel.hpp>
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <numeric>
 #include <set>
 
 namespace cubinet {
@@ -21,128 +19,41 @@ using test::Dice;
 using test::ok;
 using namespace test::gpu;
 
-constexpr std::uint16_t kNotANumber = 0x7fff;  // in bf16 and fp16
-
-// Sequences of equal length, and the results of their whole prompts.
-struct Prompts {
-  AttentionProblem problem;  // prefill of contiguous KV
-  AttentionInputs inputs;
-  Outputs outputs;
-
-  std::size_t length() const { return problem.kv_len; }
+// The prompts, and the results of all of them.
+struct ComputedPrompts : Prompts {
+  OutputBits outputs;
 };
 
-Prompts run_prompts(const Gpu& gpu, AttentionProblem problem, std::uint64_t seed) {
-  problem.prefill = problem.lse = true;
-  problem.layout = QkvLayout::contiguous_kv;
-  problem.q_len = problem.kv_len;
-  problem.numerics = AttentionNumerics::invariant;
-  Prompts prompts{
-      problem,
-      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), seed, 1)),
-      {}};
-  prompts.outputs = decode(gpu, bind(gpu, problem), prompts.inputs);
-  return prompts;
+OutputBits compute(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs) {
+  Outputs outputs = decode(gpu, attention, inputs);
+  return {std::move(outputs.o), std::move(outputs.lse)};
 }
 
-// Query tokens [begin, end) of a sequence whose KV ends with them.
-struct Part {
-  std::size_t sequence = 0;
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
+ComputedPrompts run_prompts(const Gpu& gpu, AttentionProblem problem, std::uint64_t seed) {
+  problem.lse = true;
+  problem.numerics = AttentionNumerics::invariant;
+  ComputedPrompts prompts{ok(make_prompts(problem, seed, 1)), {}};
+  prompts.outputs = compute(gpu, bind(gpu, prompts.problem), prompts.inputs);
+  return prompts;
+}
 
 // A run that computes parts of the prompts, one for each sequence of its batch.
 struct Workload {
   AttentionProblem problem;
-  std::vector<Part> parts;
-  bool shares_pages = false;  // if true, parts of one sequence have the same pages
+  std::vector<PromptPart> parts;
+  bool shares_pages = false;
 };
 
-// Returns the inputs of a workload. Tokens that no row of a part sees, and the rest of the pool,
-// are NaN.
-AttentionInputs inputs_of(const Prompts& prompts, const Workload& workload, Dice& dice) {
-  const AttentionProblem& problem = workload.problem;
-  const std::size_t page_size = problem.tokens_per_page;
-  std::map<std::size_t, std::vector<std::int32_t>> shared;
-  std::vector<std::vector<std::int32_t>> pages;
-  std::int32_t count = 1;  // page 0 is that of spare entries
-  for (const Part& part : workload.parts) {
-    std::vector<std::int32_t>& known = shared[part.sequence];
-    std::vector<std::int32_t> own = workload.shares_pages ? known : std::vector<std::int32_t>();
-    while (own.size() * page_size < part.end)
-      own.push_back(count++);
-    if (own.size() > known.size()) known = own;
-    pages.push_back(std::move(own));
-  }
-  std::vector<std::int32_t> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  for (std::size_t i = order.size() - 1; i > 0; --i)
-    std::swap(order[i], order[dice.number() % (i + 1)]);
-
-  AttentionInputs inputs;
-  inputs.pages = count;
-  inputs.sinks = prompts.inputs.sinks;
-  const std::size_t width = problem.pages_per_sequence();
-  inputs.page_table.assign(workload.parts.size() * width, order[0]);
-  const std::size_t elements = static_cast<std::size_t>(count) * page_size * problem.heads_kv;
-  inputs.k.assign(elements * problem.head_dim_qk, kNotANumber);
-  inputs.v.assign(elements * problem.head_dim_v, kNotANumber);
-  for (std::size_t i = 0; i < workload.parts.size(); ++i) {
-    const Part& part = workload.parts[i];
-    for (std::size_t page = 0; page < pages[i].size(); ++page)
-      inputs.page_table[i * width + page] = order[static_cast<std::size_t>(pages[i][page])];
-    const std::size_t oldest = part.begin + 1 - std::min<std::size_t>(part.begin + 1, problem.window);
-    for (std::size_t token = oldest; token < part.end; ++token) {
-      const std::int64_t page = inputs.page_table[i * width + token / page_size];
-      for (std::size_t head = 0; head < problem.heads_kv; ++head) {
-        const std::size_t from = (part.sequence * prompts.length() + token) * problem.heads_kv + head;
-        const auto copy = [&](const ElementBits& rows, ElementBits& pool, std::size_t columns) {
-          std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(from * columns), columns,
-                      pool.begin() + static_cast<std::ptrdiff_t>(
-                                         pool_offset(problem, page, token % page_size, head, columns)));
-        };
-        copy(prompts.inputs.k, inputs.k, problem.head_dim_qk);
-        copy(prompts.inputs.v, inputs.v, problem.head_dim_v);
-      }
-    }
-    const std::size_t row = std::size_t{problem.heads_q} * problem.head_dim_qk;
-    const auto first = prompts.inputs.q.begin() +
-                       static_cast<std::ptrdiff_t>((part.sequence * prompts.length() + part.begin) * row);
-    inputs.q.insert(inputs.q.end(), first,
-                    first + static_cast<std::ptrdiff_t>((part.end - part.begin) * row));
-    inputs.kv_lengths.push_back(static_cast<std::int32_t>(part.end));
-    inputs.q_lengths.push_back(static_cast<std::int32_t>(part.end - part.begin));
-  }
-  return inputs;
-}
-
-// Returns the number of rows whose output or log-sum-exp differs from that of `prompts`.
-std::size_t different_rows(const Prompts& prompts, const std::vector<Part>& parts, const Outputs& outputs) {
-  const AttentionProblem& problem = prompts.problem;
-  const std::size_t bytes = problem.head_dim_v * static_cast<std::size_t>(bits_of(problem.data_type_o)) / 8;
-  std::size_t different = 0;
-  std::size_t row = 0;
-  for (const Part& part : parts) {
-    const std::size_t rows = (part.end - part.begin) * problem.heads_q;
-    const std::size_t first = (part.sequence * prompts.length() + part.begin) * problem.heads_q;
-    for (std::size_t i = 0; i < rows; ++i, ++row) {
-      const bool equal = std::memcmp(outputs.o.data() + row * bytes,
-                                     prompts.outputs.o.data() + (first + i) * bytes, bytes) == 0 &&
-                         std::memcmp(&outputs.lse[row], &prompts.outputs.lse[first + i], sizeof(float)) == 0;
-      different += equal ? 0 : 1;
-    }
-  }
-  return different;
-}
-
 // Returns the error, or an empty string if all bits are equal.
-std::string fault_of(const Gpu& gpu, const Prompts& prompts, const Workload& workload, Dice& dice) {
+std::string fault_of(const Gpu& gpu, const ComputedPrompts& prompts, const Workload& workload, Dice& dice) {
   const BoundAttention attention = bind(gpu, workload.problem);
-  const Outputs outputs = decode(gpu, attention, inputs_of(prompts, workload, dice));
-  const std::size_t different = different_rows(prompts, workload.parts, outputs);
+  const OutputBits outputs = compute(
+      gpu, attention,
+      inputs_of_parts(prompts, workload.problem, workload.parts, workload.shares_pages, dice.number()));
+  const std::size_t rows = row_count(prompts, workload.parts);
+  const std::size_t different = rows - equal_rows(prompts, prompts.outputs, workload.parts, outputs);
   if (different == 0) return "";
-  return std::to_string(different) + " of " + std::to_string(outputs.lse.size()) + " rows by " +
+  return std::to_string(different) + " of " + std::to_string(rows) + " rows by " +
          std::get<KernelSpec>(attention.plan().steps.front().kernel).to_string() + ", " +
          std::to_string(attention.plan().division.kv_splits) + " segments";
 }
@@ -159,8 +70,8 @@ Workload random_workload(const Prompts& prompts, bool prefill, std::size_t most,
   std::size_t longest = 0;
   std::size_t end = 0;
   for (std::uint32_t i = 0; i < problem.batch; ++i) {
-    Part part;
-    part.sequence = dice.number() % prompts.problem.batch;
+    PromptPart part;
+    part.prompt = dice.number() % prompts.problem.batch;
     part.end = dice.one_of(3) ? prompts.length() - dice.number() % 3
                               : dice.size(1, static_cast<std::uint32_t>(prompts.length()));
     const auto limit = static_cast<std::uint32_t>(std::min(most, part.end));
@@ -172,7 +83,7 @@ Workload random_workload(const Prompts& prompts, bool prefill, std::size_t most,
   problem.q_len = static_cast<std::uint32_t>(longest + (prefill ? dice.number() % 100 : 0));
   problem.kv_len = std::max(static_cast<std::uint32_t>(end + dice.number() % 2000), problem.q_len);
   if (dice.one_of(2)) {
-    for (const Part& part : workload.parts)
+    for (const PromptPart& part : workload.parts)
       problem.kv_lengths.push_back(static_cast<std::int32_t>(part.end));
   }
   return workload;
@@ -226,7 +137,7 @@ TEST_CASE("Prompts have the same bits whole, in chunks, verified and decoded, in
   parallel_for(std::size(kKinds), 0, [&](std::size_t i) {
     Dice dice(seed + i);
     const Kind& kind = kKinds[i];
-    const Prompts prompts = run_prompts(*gpu, problem_of(kind, dice.size(600, 2500)), dice.number());
+    const ComputedPrompts prompts = run_prompts(*gpu, problem_of(kind, dice.size(600, 2500)), dice.number());
     for (std::size_t run = 0; run < each; ++run) {
       // Head dims of 192/128 are those of prefill alone.
       const bool generates = kind.head_dim_qk != 192;
@@ -334,7 +245,7 @@ TEST_CASE("Invariant numerics agree with float64") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
   for (const Kind& kind : kKinds) {
-    const Prompts prompts = run_prompts(*gpu, problem_of(kind, 1100), 5);
+    const ComputedPrompts prompts = run_prompts(*gpu, problem_of(kind, 1100), 5);
     compare(prompts.problem, prompts.inputs, prompts.outputs.o, prompts.outputs.lse);
   }
 }
@@ -349,10 +260,10 @@ TEST_CASE("A shifted segment has other bits, and one that is shifted by its leng
   problem.kv_len = 1500;
   problem.heads_q = 4;
   problem.window = 800;
-  const Prompts prompts = run_prompts(*gpu, problem, 3);
+  const ComputedPrompts prompts = run_prompts(*gpu, problem, 3);
   for (const std::size_t shift : {1U, 64U, 512U}) {
     CAPTURE(shift);
-    Prompts shifted = prompts;
+    ComputedPrompts shifted = prompts;
     shifted.problem.kv_len += static_cast<std::uint32_t>(shift);
     const auto repeat = [&](ElementBits& rows, std::size_t elements) {
       const ElementBits first(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(shift * elements));
@@ -361,7 +272,7 @@ TEST_CASE("A shifted segment has other bits, and one that is shifted by its leng
     repeat(shifted.inputs.q, 4 * 128);
     repeat(shifted.inputs.k, 128);
     repeat(shifted.inputs.v, 128);
-    const Part part{0, 800 + shift, 1500 + shift};
+    const PromptPart part{0, 800 + shift, 1500 + shift};
     for (const bool prefill : {true, false}) {
       Workload workload{shifted.problem, {}, false};
       workload.problem.prefill = prefill;
@@ -369,13 +280,15 @@ TEST_CASE("A shifted segment has other bits, and one that is shifted by its leng
       workload.problem.ragged_q = true;
       workload.problem.batch = prefill ? 1 : 700;
       for (std::size_t i = 0; i < workload.problem.batch; ++i)
-        workload.parts.push_back(prefill ? part : Part{0, part.begin + i, part.begin + i + 1});
+        workload.parts.push_back(prefill ? part : PromptPart{0, part.begin + i, part.begin + i + 1});
       workload.problem.q_len = prefill ? 700 : 1;
       workload.shares_pages = true;
-      Dice dice(7);
-      const Outputs outputs = decode(*gpu, bind(*gpu, workload.problem), inputs_of(shifted, workload, dice));
-      const std::size_t different = different_rows(prompts, {{0, 800, 1500}}, outputs);
-      CHECK((different == 0) == (shift == 512));
+      const OutputBits outputs =
+          compute(*gpu, bind(*gpu, workload.problem),
+                  inputs_of_parts(shifted, workload.problem, workload.parts, workload.shares_pages, 7));
+      const PromptPart rows[] = {{0, 800, 1500}};
+      const std::size_t equal = equal_rows(prompts, prompts.outputs, rows, outputs);
+      CHECK((equal == row_count(prompts, rows)) == (shift == 512));
     }
   }
 }

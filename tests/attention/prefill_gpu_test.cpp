@@ -71,13 +71,14 @@ TEST_CASE("Prefill over KV of e4m3 agrees with float64 for every type of Q and o
   if (!gpu) return;
   const DataType types_o[] = {DataType::bf16, DataType::fp16, DataType::fp32};
   std::size_t problems = 0;
+  std::size_t first_type = 0;
   for (const DataType type_q : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
-    for (const std::uint32_t head_dim : {64U, 80U, 96U, 128U, 192U, 256U, 512U}) {
+    problems = first_type++;  // with another output for each type of Q
+    for (const std::uint32_t head_dim : {64U, 72U, 80U, 88U, 96U, 128U, 192U, 256U, 512U}) {
       AttentionProblem problem = prompts(head_dim, 130);
       problem.head_dim_v = head_dim == 192 ? 128 : head_dim;
       problem.data_type_q = type_q;
       problem.data_type_k = problem.data_type_v = DataType::e4m3;
-      // Seven head dims are no multiple of three types, so every type of Q meets all of them.
       problem.data_type_o = types_o[problems++ % std::size(types_o)];
       problem.layout = head_dim == 96 ? QkvLayout::separate_qkv : QkvLayout::paged_kv;
       problem.lse = true;

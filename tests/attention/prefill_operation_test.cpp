@@ -11,6 +11,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <variant>
 
 namespace cubinet {
 namespace {
@@ -60,6 +62,31 @@ TEST_CASE("a chunk and decode rows are one launch, whose workspace does not depe
   REQUIRE(smaller);
   CHECK(smaller->workspace.counter_bytes == plan->workspace.counter_bytes);
   CHECK(smaller->workspace.scratch_bytes == 0);
+}
+
+TEST_CASE("e4m3 of head dims between 64 and 128 has the portable kernel, for prompts and for decode") {
+  for (const std::uint32_t head_dim : {72U, 80U, 88U, 96U}) {
+    CAPTURE(head_dim);
+    for (const DataType type_q : {DataType::bf16, DataType::e4m3}) {
+      for (const bool prompts : {true, false}) {
+        AttentionProblem problem = prefill::prompts(2, 1000, prompts ? 500 : 1);
+        problem.prefill = prompts;
+        problem.head_dim_qk = problem.head_dim_v = head_dim;
+        problem.data_type_q = type_q;
+        problem.data_type_k = problem.data_type_v = DataType::e4m3;
+        const auto plan = plan_with_templates(problem);
+        REQUIRE(plan);
+        CHECK(std::get<KernelSpec>(plan->steps.front().kernel).name == "attention_prefill");
+      }
+    }
+  }
+  AttentionProblem problem = prefill::prompts(2, 1000, 500);
+  problem.head_dim_qk = problem.head_dim_v = 88;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.append.emplace();
+  const auto refused = plan_with_templates(problem);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("a multiple of 16 with append") != std::string::npos);
 }
 
 TEST_CASE("the row of a prefill kernel states the kind of kernel and no page size") {

@@ -121,9 +121,6 @@ AttentionProblem random_prefill_kind(Dice& dice) {
   pick_types(kind, dice);
   kind.head_dim_qk = dice.pick({64U, 72U, 80U, 88U, 96U, 128U, 128U, 192U, 256U, 512U});
   kind.head_dim_v = kind.head_dim_qk == 192 ? 128 : kind.head_dim_qk;
-  // Rows of e4m3 are copied in parts of 16 columns.
-  const bool has_whole_parts = kind.head_dim_qk % 16 == 0;
-  if (!has_whole_parts && kind.data_type_k == DataType::e4m3) kind.head_dim_qk = kind.head_dim_v = 80;
   kind.layout = dice.pick(
       {QkvLayout::paged_kv, QkvLayout::paged_kv, QkvLayout::contiguous_kv, QkvLayout::separate_qkv});
   kind.separate_page_tables = kind.layout == QkvLayout::paged_kv && dice.one_of(4);

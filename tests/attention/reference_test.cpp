@@ -447,6 +447,24 @@ TEST_CASE("An output of eight bits is compared by the steps between it and the r
   CHECK(std::isinf(compare_attention(problem, reference, std::as_bytes(std::span(poisoned)), {})->worst_row));
 }
 
+TEST_CASE("Of an output that fp16 rounds to its smallest numbers only an error beyond the rounding counts") {
+  AttentionProblem problem = tiny();
+  problem.heads_q = problem.heads_kv = 1;
+  problem.head_dim_v = 2;
+  problem.data_type_o = DataType::fp16;
+  const AttentionOutputs reference{{0x1.8p-24, -0x1.8p-25}, {0}};
+  const auto worst_row = [&](std::uint16_t first, std::uint16_t second) {
+    const std::vector<std::uint16_t> bits = {first, second};
+    const auto error = compare_attention(problem, reference, std::as_bytes(std::span(bits)), {});
+    REQUIRE(error);
+    return error->worst_row;
+  };
+  CHECK(worst_row(1, 0x8001) == 0);
+  CHECK(worst_row(2, 0x8001) == 0);
+  CHECK(worst_row(3, 0x8001) > 0.5);
+  CHECK(worst_row(1, 0x8000) > 0.1);
+}
+
 TEST_CASE("An output of another size is not compared") {
   AttentionProblem problem = tiny();
   const std::vector<float> o = {1, 2};

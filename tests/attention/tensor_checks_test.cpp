@@ -124,6 +124,23 @@ TEST_CASE("strides are multiples of 16 bytes above 0, and count for the size") {
   CHECK(check(tensors));
 }
 
+TEST_CASE("strides of rows of 72 bytes are multiples of 8 bytes, and a row is one of them") {
+  AttentionProblem problem = kProblem;
+  problem.prefill = true;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.head_dim_qk = problem.head_dim_v = 72;
+  AttentionTensors tensors = fitting();
+  tensors.k.strides = {64 * 4 * 72, 4 * 72, 72};
+  const TensorChecks checks(problem, workspace(), {});
+  CHECK(checks.check(tensors));
+  for (const std::int64_t stride : {76, 84, 78}) {
+    tensors.k.strides[2] = stride;
+    const auto refused = checks.check(tensors);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("multiples of 8 bytes") != std::string::npos);
+  }
+}
+
 TEST_CASE("rows of the output and of the cache do not overlap, whatever the order of the dimensions") {
   for (DeviceTensor AttentionTensors::*written :
        {&AttentionTensors::k, &AttentionTensors::v, &AttentionTensors::o}) {

@@ -149,8 +149,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "Few partial results are combined sooner inside than by a second kernel, however many a long one has") {
+TEST_CASE("Few partial results are combined sooner inside than by a second kernel") {
   KernelWork inside = on_h200(256, kv_bytes(16, 4096), 2);
   KernelWork apart = inside;
   inside.combines_apart = false;
@@ -158,7 +157,26 @@ TEST_CASE(
   KernelWork longer = inside;
   longer.splits = 50;
   CHECK(estimate(longer) > estimate(inside));
-  CHECK(estimate(longer) < estimate(apart) + 3);
+}
+
+TEST_CASE("Rounds in which one block loads partial results cost time, and a second kernel has none") {
+  KernelWork few = on_h200(256, kv_bytes(16, 4096), 50);
+  KernelWork many = few;
+  many.combine_rounds = 40;
+  CHECK(estimate(many) == estimate(few));
+  few.combines_apart = many.combines_apart = false;
+  CHECK(estimate(many) > estimate(few) + 5);
+}
+
+TEST_CASE("A second kernel with many blocks takes longer, the more sequences there are") {
+  KernelWork few = on_h200(256, kv_bytes(16, 4096), 8);
+  few.combine_blocks = 1056;  // one wave
+  KernelWork many = few;
+  many.combine_blocks = 8 * 1056;
+  const double of_one = estimate(many) - estimate(few);
+  CHECK(of_one > 1);
+  few.sequences = many.sequences = 200;
+  CHECK(estimate(many) - estimate(few) > of_one + 5);
 }
 
 TEST_CASE("Empty blocks, more splits and a longer longest block cost time") {

@@ -68,6 +68,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"channel", "unpin"},
     {"bench"},
     {"bench", "attention"},
+    {"bench", "invariance"},
     {"run"},
     {"run", "decode"},
     {"run", "prefill"},

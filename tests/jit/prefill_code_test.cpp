@@ -156,7 +156,7 @@ TEST_CASE("no shape of prefill attention has registers to spill, on old and new 
 TEST_CASE("no shape of prefill attention over KV of e4m3 has registers to spill, beside Q of 16 and 8 bits") {
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_80", "sm_90a"}) {
-    for (const int head_dim : {64, 96, 128, 192, 256, 512}) {
+    for (const int head_dim : {64, 72, 88, 96, 128, 192, 256, 512}) {
       for (const int rows : {64, 128}) {
         for (const bool narrow_q : {false, true}) {
           const bool all_options = narrow_q == (rows == 64);

@@ -157,6 +157,28 @@ while [[ $1 != */cubinet_bench && $1 != */test_attention_gpu ]]; do shift; done
         self.assertEqual((self.folder / "prompts").read_text().splitlines(),
                          [small, small, small + "portable kernel", small])
 
+    def test_small_prompts_that_a_sanitizer_reports_are_named_once(self):
+        make_program(self.root / "build/portable/tests/attention/test_attention_gpu", """
+echo "small prompts: plain, by a kernel"
+echo "small prompts: wide, by a kernel"
+if [[ ${FAULTY:-} == "$TOOL" ]]; then
+  echo "========= Invalid __global__ read of size 4 bytes"
+  echo "=========     at a_kernel"
+  echo "========= Invalid __global__ read of size 4 bytes"
+fi
+echo "========= ERROR SUMMARY: 2 errors"
+[[ ${FAULTY:-} != "$TOOL" ]]
+""")
+        make_program(self.bin / "compute-sanitizer",
+                     'export TOOL=$2\nwhile [[ $1 != */test_attention_gpu ]]; do shift; done\n"$@"\n')
+        done = self.check("sanitizer_prefill")
+        self.assertEqual(done.stdout, "4 passed, 0 failed\n")
+        self.assertNotIn("missed", done.stderr)
+        done = self.check("sanitizer_prefill", FAULTY="initcheck")
+        self.assertEqual(done.stdout, "3 passed, 1 failed\n")
+        self.assertEqual([line for line in done.stderr.splitlines() if line.startswith("missed")],
+                         ["missed: initcheck: wide, by a kernel"])
+
     def test_the_matrix_is_tests_by_name_with_a_result_of_its_own(self):
         make_program(self.root / "build/portable/tests/attention/test_attention_gpu",
                      'printf "%s\\n" "$*" >>"$TMPDIR/filters"\n' + TESTS)

@@ -194,7 +194,18 @@ class DecodeDivision {
       splits.slots = tiles() * divide_up(readable_tokens(problem_.kv_len), splits.unit);
     }
     compare(splits);
-    return splits;
+    return splits.combines_apart ? splits : sooner_combined(splits);
+  }
+
+  // Returns splits that are combined inside or, if one CTA would take longer for the many results
+  // of a long sequence among short ones, by a second kernel.
+  DecodeSplits sooner_combined(const DecodeSplits& inside) const {
+    const Share share = share_of(inside, lengths(inside.unit, 1), 1);
+    if (!can_combine_ || inside.slots == 0 || combine_rounds(share.partials) == 0) return inside;
+    DecodeSplits apart = inside;
+    apart.combines_apart = true;
+    compare(apart);
+    return apart.compared_time < inside.compared_time ? apart : inside;
   }
 
   // Sets the costs. If the lengths are not known, the time by which candidates are compared also
@@ -240,15 +251,28 @@ class DecodeDivision {
 
   std::uint32_t q_tiles() const { return divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q); }
 
+  // The part of the tiles of a KV head that a CTA computes.
+  struct Share {
+    double units = 0;
+    double partials = 0;  // CTAs that share the longest sequence
+  };
+
+  Share share_of(const DecodeSplits& splits, const Lengths& counted, std::uint32_t shorter) const {
+    const double all_units = counted.units * q_tiles();
+    Share share;
+    share.units = std::max(std::ceil(all_units / splits.blocks), static_cast<double>(splits.min_units));
+    const double longest = divide_up(divide_up(longest_, shorter), splits.unit);
+    share.partials = std::min<double>(std::ceil(longest / share.units), splits.blocks);
+    return share;
+  }
+
   // Returns the cost for sequences `shorter` times shorter.
   KernelCost cost(const DecodeSplits& splits, std::uint32_t shorter) const {
     const Lengths& counted = lengths(splits.unit, shorter);
     const double all_units = counted.units * q_tiles();
-    const double share =
-        std::max(std::ceil(all_units / splits.blocks), static_cast<double>(splits.min_units));
+    const auto [share, of_longest] = share_of(splits, counted, shorter);
     const double working = std::ceil(all_units / share);
     const double longest = std::min(share * splits.unit, counted.tokens * q_tiles());
-    const double of_longest = std::ceil(divide_up(divide_up(longest_, shorter), splits.unit) / share);
     const std::uint32_t row_bytes = kv_row_bytes(problem_);
     KernelWork work;
     work.cost_class = CostClass::memory_traffic;
@@ -261,8 +285,7 @@ class DecodeDivision {
     work.reader = tile_.block.reader;
     work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
     work.row_bytes = row_bytes;
-    work.splits = static_cast<std::uint32_t>(
-        splits.split_is_unit ? splits.count : std::min<double>(of_longest, splits.blocks));
+    work.splits = splits.split_is_unit ? splits.count : static_cast<std::uint32_t>(of_longest);
     work.combines_apart = splits.combines_apart;
     work.longest_tokens = static_cast<std::uint64_t>(longest);
     work.blocks = working * problem_.heads_kv;
@@ -276,13 +299,28 @@ class DecodeDivision {
     work.all_work_items = items.all * problem_.heads_kv;
     const std::uint64_t tile_rows = std::min(problem_.group_size() * problem_.q_len, tile_.shape.q);
     if (work.splits > 1) {
-      const double partials = problem_.is_invariant() ? static_cast<double>(tiles() * problem_.heads_kv) *
-                                                            stored_segments(work.splits, splits.unit)
-                                                      : work.all_work_items;
+      const std::uint32_t of_tile =
+          problem_.is_invariant() ? stored_segments(work.splits, splits.unit) : work.splits;
+      const double partials = problem_.is_invariant()
+                                  ? static_cast<double>(tiles() * problem_.heads_kv) * of_tile
+                                  : work.all_work_items;
       work.partial_bytes = partials * static_cast<double>(tile_rows * problem_.head_dim_v * sizeof(float));
+      work.combine_rounds = combine_rounds(of_tile);
+      work.combine_blocks = static_cast<double>(problem_.heads_q) * problem_.q_len * problem_.batch;
+      work.sequences = problem_.batch;
     }
     work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * row_bytes;
     return request_.costs().cost(work);
+  }
+
+  // Returns the rounds of loads in which one CTA combines the partial results of a tile, without
+  // the first of each pass over its rows. A thread reads 8 elements of 4 results in a round
+  // (attention/partials.cuh). A family that states its number has a way of its own.
+  double combine_rounds(double partials) const {
+    if (tile_.block.partials_inside) return 0;
+    constexpr double at_once = 4;
+    const std::uint32_t parts = tile_.shape.q * divide_up(problem_.head_dim_v, 8U);
+    return divide_up(parts, tile_.block.threads) * (std::ceil(partials / at_once) - 1);
   }
 
   // The work items of a KV head: the parts of tiles that CTAs compute.

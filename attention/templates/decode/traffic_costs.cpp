@@ -7,8 +7,8 @@
 namespace cubinet {
 namespace {
 
-// The most partial results whose combination costs time. One CTA reads the ones after them while
-// others still work.
+// The most partial results each of which costs the CTA that combines them time. It reads further
+// ones in rounds of several.
 constexpr double kFeltPartials = 3;
 
 // Returns the time of work that takes `a` in one respect and `b` in another at once. If they are
@@ -91,6 +91,14 @@ double read_time(const TrafficCosts& costs, const KernelWork& work, double slots
   return std::max(time, alone(costs, work, readers_of(costs, work), work.largest_block_bytes));
 }
 
+// Returns the time of the kernel that combines partial results. An SM holds eight of its CTAs.
+double time_of_reduction(const TrafficCosts& costs, const KernelWork& work) {
+  constexpr double held = 8;
+  const double further_waves = std::max(work.combine_blocks / (held * work.multiprocessors) - 1, 0.0);
+  return costs.reduction + costs.reduction_per_split * work.splits +
+         further_waves * (costs.reduction_wave + costs.reduction_length * work.sequences);
+}
+
 }  // namespace
 
 CostTerms traffic_terms(const TrafficCosts& costs, const KernelWork& work) {
@@ -106,8 +114,10 @@ CostTerms traffic_terms(const TrafficCosts& costs, const KernelWork& work) {
   if (work.blocks_per_multiprocessor == 1)
     terms.turnover = turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
   if (work.splits > 1) {
-    terms.combine = work.combines_apart ? costs.reduction + costs.reduction_per_split * work.splits
-                                        : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPartials);
+    terms.combine = work.combines_apart
+                        ? time_of_reduction(costs, work)
+                        : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPartials) +
+                              costs.combine_round * work.combine_rounds;
     terms.combine += 2 * work.partial_bytes / costs.partial_rate;
   }
   return terms;

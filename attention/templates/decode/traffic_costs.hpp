@@ -43,13 +43,17 @@ struct TrafficCosts {
   double start;
   double reduction;            // a second kernel, after the first has drained
   double reduction_per_split;  // partial results to read back
+  // Each further wave of CTAs of that kernel, and each length that the wave reads.
+  double reduction_wave;
+  double reduction_length;
   // The time of the last CTA to finish a tile, for each of the tile's first partial results but
   // one.
   double reduction_inside;
-  double partial_rate;  // of the device, to write partial results and to read them
-  double empty_block;   // to be scheduled, read a length and exit
-  double turnover;      // the time from one wave to the next, if no other CTA hides it
-  double next_item;     // the time between two work items of a CTA
+  double combine_round;  // the loads of a round (KernelWork::combine_rounds)
+  double partial_rate;   // of the device, to write partial results and to read them
+  double empty_block;    // to be scheduled, read a length and exit
+  double turnover;       // the time from one wave to the next, if no other CTA hides it
+  double next_item;      // the time between two work items of a CTA
   const char* source;
 };
 

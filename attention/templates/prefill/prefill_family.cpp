@@ -43,10 +43,6 @@ std::string prefill_expression_gap(const AttentionProblem& problem, ComputeCapab
     return "prefill attention writes e4m3 on devices from " + kFirstWithConversions.to_string() +
            " on, and this one is of " + device.to_string();
   }
-  if (is_narrow && (problem.head_dim_qk % 16 != 0 || problem.head_dim_v % 16 != 0)) {
-    return "prefill attention copies KV of e4m3 in parts of 16 columns, and the head dims are " +
-           std::to_string(problem.head_dim_qk) + " and " + std::to_string(problem.head_dim_v);
-  }
   return invariant_gap(problem);
 }
 

@@ -49,6 +49,9 @@ struct KernelWork {
   double work_items = 1;                 // the most tiles of which one CTA computes a part
   double all_work_items = 1;             // the work items of all CTAs
   double partial_bytes = 0;              // bytes of partial results that all CTAs write
+  double combine_rounds = 0;             // rounds in which one CTA reads more partial results of its rows
+  double combine_blocks = 0;             // CTAs of the kernel that combines partial results
+  double sequences = 1;                  // each CTA of that kernel reads their lengths
   double ring_bytes = 0;                 // bytes that one CTA keeps in flight
   double operations = 0;                 // of the products of all tiles; two for each multiply-add
   double largest_block_operations = 0;   // of the largest tile

@@ -187,7 +187,8 @@ struct DeviceTensor {
 };
 
 // The tensors of one run. The addresses and strides of q, k, v, o, new_q, new_k and new_v are
-// multiples of 16 bytes, and so are the addresses of cos_sin and the block scales. The addresses of
+// multiples of 16 bytes, and so are the addresses of cos_sin and the block scales. Strides of
+// tensors whose rows are no multiples of 16 bytes are multiples of 8 bytes. The addresses of
 // scratch and counters are multiples of kWorkspaceAlignment. Other addresses are multiples of 4.
 struct AttentionTensors {
   // [batch, q_len, heads_q, head_dim_qk]. With ragged_q: [tokens, heads_q, head_dim_qk], whose

@@ -189,7 +189,8 @@ class TensorBuffers {
 
 // The error of an output against the reference. A row is one query head of one token.
 struct AttentionDeviation {
-  // The largest ||o - ref|| / ||ref|| of a row. Infinity if an element is not finite.
+  // The largest ||o - ref|| / ||ref|| of a row. Infinity if an element is not finite. A difference
+  // of half of the smallest number of fp16 counts as none.
   double worst_row = 0;
   double all_rows = 0;   // the same ratio over the whole output
   double worst_lse = 0;  // The largest |lse - ref|. 0 if no LSE was compared.

@@ -53,9 +53,9 @@ class QRowsOf {
 };
 
 // Copies Q unchanged with cp.async, without a commit. Rows that the tile does not have become
-// zeros, and so do parts of 16 bytes from `kColumnParts` on. All threads of the CTA must call it.
-template <class Shape, class Layout = SwizzledRows<Shape::kRowBytesQ>,
-          int kColumnParts = Shape::kRowBytesQ / 16, class Parameters>
+// zeros, and so do bytes from `kColumnBytes` on. All threads of the CTA must call it.
+template <class Shape, class Layout = SwizzledRows<Shape::kRowBytesQ>, int kColumnBytes = Shape::kRowBytesQ,
+          class Parameters>
 __device__ inline void copy_q(const Parameters& p, const PackedRows& rows, const Sequence& sequence,
                               int head_kv, SharedAddress q_shared) {
   using Source = QRowsOf<Shape, Shape::kRowBytesQ / 16>;
@@ -64,8 +64,8 @@ __device__ inline void copy_q(const Parameters& p, const PackedRows& rows, const
 #pragma unroll 1
   for (int i = 0; i < Source::kIterations; ++i) {
     const int row = Source::row(i);
-    async_copy_16_or_zero(q_shared + Layout::place(row, Source::part()), source.source(row),
-                          rows.holds(row) && Source::part() < kColumnParts);
+    async_copy_part_or_zero<kColumnBytes>(q_shared + Layout::place(row, Source::part()), source.source(row),
+                                          Source::part(), rows.holds(row));
   }
 }
 

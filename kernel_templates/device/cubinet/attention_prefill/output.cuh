@@ -73,7 +73,11 @@ __device__ inline void store_tile(const AttentionPrefillParameters& p, const Til
         const float* const odd = state.output[column + 1].r + 2 * half;
         const float values[4] = {finished.normalised(even[0]), finished.normalised(odd[0]),
                                  finished.normalised(even[1]), finished.normalised(odd[1])};
-        if (is_there) store_elements<Output>(target + column * 8 * int{sizeof(Output)}, values);
+        // The output may have only the first 8 of the last 16 columns.
+        const bool has_columns =
+            Shape::kColumnsV % 16 == 0 || column + 2 <= Shape::kColumnsV / 8 || lane % 4 < 2;
+        if (is_there && has_columns)
+          store_elements<Output>(target + column * 8 * int{sizeof(Output)}, values);
       }
     } else if constexpr (sizeof(Output) != 2) {
       constexpr int kPairBytes = 2 * int{sizeof(Output)};

@@ -67,8 +67,8 @@ class StepCopy {
 #pragma unroll
       for (int part = 0; part < kRowBytes / 16; part += RowShare::kRowThreads) {
         if (part + RowShare::kRowThreads <= kRowBytes / 16 || chunk + part < kRowBytes / 16)
-          async_copy_16_or_zero(row + part * 16, source + part * 16,
-                                valid && chunk + part < kColumns * Shape::kElementBytes / 16);
+          async_copy_part_or_zero<kColumns * Shape::kElementBytes>(row + part * 16, source + part * 16,
+                                                                   chunk + part, valid);
       }
     }
   }

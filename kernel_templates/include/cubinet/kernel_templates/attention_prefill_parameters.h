@@ -8,7 +8,8 @@
 namespace cubinet::kernel_templates {
 
 // Addresses are device addresses (CUdeviceptr). Strides count elements; the innermost dimension is
-// contiguous. q, k, v, o, all their strides and partial_o are multiples of 16 bytes.
+// contiguous. q, k, v, o, all their strides and partial_o are multiples of 16 bytes. Strides of
+// e4m3 rows of 72 and 88 columns are multiples of 8.
 //
 // Query token i of a sequence with q_len query tokens has the position kv_len - q_len + i. It is
 // negative if kv_len is below q_len.
