@@ -46,7 +46,8 @@ constexpr int kSlice = Shape::kSlice;
 constexpr int kTilesS = kSlice / 8;
 constexpr int kStepsQk = head_dim_qk / 16;
 // If true, the page numbers of a slice and the window need more registers than usual.
-constexpr bool kManyValues = Shape::kInvariant && page_size == 8 && separate_page_tables && sliding_window;
+constexpr bool kManyValues =
+    Shape::kInvariant && page_size < kSlice && (separate_page_tables || sliding_window);
 constexpr int kBlocksPerSm = maximum(head_dim_qk, head_dim_v) <= 64 && !kManyValues ? 3 : 2;
 
 static_assert(!Shape::kConvertsKv, "KV has the type that is multiplied");
