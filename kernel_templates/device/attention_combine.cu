@@ -77,7 +77,7 @@
 // sums through shared memory; then each thread stores some elements of the row.
 //
 // With invariant numerics each thread folds all segments of its columns in their order.
-#include <cubinet/attention/partials.cuh>
+#include <cubinet/attention/segment_fold.cuh>
 #include <cubinet/parameters.cuh>
 #include <cubinet/pdl.cuh>
 
@@ -173,7 +173,6 @@ class RowCombine {
 class SegmentFold {
  public:
   static constexpr int kElements = divide_up(head_dim_v, Shape::kThreads);  // columns of a thread
-  static constexpr int kAtOnce = 8;  // segments whose loads are in flight
 
   // The folded row, so that each thread can store adjacent elements.
   struct Memory {
@@ -183,44 +182,18 @@ class SegmentFold {
   __device__ static void run(const AttentionDecodeParameters& p, const PartialRows& partial,
                              const PartialSlots& slots, int row_of_tile, const OutputRow& row,
                              Memory& memory) {
-    RowFold fold;
-    float values[kElements] = {};
-#pragma unroll 1
-    for (int first = 0; first < slots.count; first += kAtOnce) {
-      float2 extremes[kAtOnce];
-      float elements[kAtOnce][kElements];
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const bool valid = first + k < slots.count;
-        const int slot = slots.slot(minimum(first + k, slots.count - 1));
-        const uint2 stored = load_global_8(partial.lse(slot, row_of_tile));
-        extremes[k] =
-            make_float2(valid ? __uint_as_float(stored.x) : negative_infinity(), __uint_as_float(stored.y));
-#pragma unroll
-        for (int i = 0; i < kElements; ++i)
-          elements[k][i] = load_global_float(partial.output(slot, {row_of_tile, column(i), true}));
-      }
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const FoldFactors factors = fold.add(extremes[k].x, extremes[k].y);
-#pragma unroll
-        for (int i = 0; i < kElements; ++i)
-          values[i] = factors.apply(values[i], extremes[k].x == negative_infinity() ? 0.0f : elements[k][i]);
-      }
-    }
+    // Threads without a column compute the last ones again.
+    const int first = minimum(static_cast<int>(threadIdx.x) * kElements, head_dim_v - kElements);
+    FoldedSegments<kElements> folded;
+    folded.add(partial, slots, {row_of_tile, first, true});
 #pragma unroll
     for (int i = 0; i < kElements; ++i)
-      reinterpret_cast<float*>(memory.values)[column(i)] = values[i];
+      reinterpret_cast<float*>(memory.values)[first + i] = folded.values[i];
     __syncthreads();
-    store(p, row, fold, memory);
+    store(p, row, folded.fold, memory);
   }
 
  private:
-  // Threads without a column compute the last one again.
-  __device__ static int column(int i) {
-    return minimum(static_cast<int>(threadIdx.x) + i * Shape::kThreads, head_dim_v - 1);
-  }
-
   __device__ static void store(const AttentionDecodeParameters& p, const OutputRow& row, const RowFold& fold,
                                const Memory& memory) {
     constexpr int kStored = minimum(16 / int{sizeof(dtype_o)}, 8);

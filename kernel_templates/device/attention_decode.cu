@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 5,
+  "interface": 6,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_80",
@@ -25,7 +25,7 @@
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * 512 : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
+     "dynamic_shared_bytes": "(numerics == 'invariant' ? tile_size_q * ((stages == 4 || stages == 6) && tile_size_q < 64 && max(head_dim_qk, head_dim_v) <= 128 && page_size > 8 ? 544 : 272) : 0) + tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), (numerics == 'invariant' ? 0 : tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
@@ -52,12 +52,14 @@
 // page or starts at the beginning of a page.
 //
 // With invariant numerics a unit of work is a segment, and there is one group of warps. kParts
-// warps have the same rows: they divide the logits of a slice by tokens, exchange them through
-// shared memory, compute all weights each, and divide the output by columns. The CTA that begins a
-// tile folds its segments. The other segments of the tile are stored, and attention_combine folds
-// them in their order.
+// warps have the same rows. They divide the tokens of a slice: each computes the logits and the
+// weights of its tokens. They exchange their maxima and their weights through shared memory, and
+// divide the output by columns. The CTA that begins a tile folds its segments. The other segments
+// of the tile are stored, and the last CTA to finish the tile, or attention_combine, folds all in
+// their order.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segment_fold.cuh>
 #include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
@@ -159,8 +161,19 @@ __device__ inline void process_slices(RowState (&states)[kRowTiles], KvStream& s
   stream.pass_missing_barriers();
 }
 
+// Bounds and masks the logits of a warp's part of a step, which starts at `token`.
+__device__ inline void prepare_part(PartScores& scores, const RowScales& scales,
+                                    const AttentionDecodeParameters& p, const WorkItem& item,
+                                    const PackedRows& rows, const Range& seen_by_all, int row, int token) {
+  scales.cap.apply(scores);
+  if (seen_by_all.holds_all<8 * kPartTiles>(token)) return;
+  const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
+                            Visible::to_token(p, item.sequence, rows.token(row + 8))};
+  mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, threadIdx.x % 32);
+}
+
 // Processes all slices with invariant numerics. The logits of a slice are computed beside the
-// weights of the slice before it.
+// weights of the slice before it, and its largest logits beside the second product of that slice.
 __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& stream,
                                      const AttentionDecodeParameters& p, const WorkItem& item,
                                      int head_kv, SharedAddress q_shared, int first_row,
@@ -174,37 +187,79 @@ __device__ inline void process_steps(RowState (&states)[kRowTiles], KvStream& st
   const int row = first_row + lane / 4;
   const float scale = softmax_scale_log2<Shape::kHasHeadScales>(p, item.sequence.index, head_kv);
   const RowScales scales(p, scale, q_shared, row);
-  const SharedScores exchanged(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
-  const int own_tokens = part * (kPartTiles * 8 * Shape::kRowBytesK);
-  PartScores own[kRowTiles];
+  const SharedStep shared(q_shared + Shape::kQBytes + Shape::kWorkBytes, first_row, part, lane);
+  const int own_token = part * 8 * kPartTiles;
+  const int own_bytes = own_token * Shape::kRowBytesK;
+  constexpr int kAtOnce = Shape::kAtOnce;
+  RowState& state = states[0];
+  PartScores own[kAtOnce][kRowTiles];
   stream.wait_for_first();
-  multiply_qk(own, q_fragments, q_warp, stream.k_slice() + own_tokens, lane);
-  exchanged.store(own[0], 0);
+#pragma unroll
+  for (int k = 0; k < kAtOnce; ++k) {
+    multiply_qk(own[k], q_fragments, q_warp, stream.k_slice() + k * Shape::kSliceBytesK + own_bytes, lane);
+    prepare_part(own[k][0], scales, p, item, rows, seen_by_all, row, stream.token(k) + own_token);
+    shared.store_largest(k, own[k][0]);
+  }
 #pragma unroll 1
-  for (int i = 0; i < stream.count(); ++i) {
+  for (int i = 0; i < stream.count(); i += kAtOnce) {
     const int token = stream.token(i);
     if (i == 0 || token % kInvariantSegment == 0) {
-      if (i > 0) segments.end_segment(states[0]);
+      if (i > 0) segments.end_segment(state);
       segments.begin_segment(token);
     }
     stream.wait_for_step();
-    stream.refill(i);
-    Scores scores;
-    exchanged.load(scores, i);
-    scales.cap.apply(scores);
-    if (!seen_by_all.holds_all<kSlice>(token)) {
-      const Range visible[2] = {Visible::to_token(p, item.sequence, rows.token(row)),
-                                Visible::to_token(p, item.sequence, rows.token(row + 8))};
-      mask_scores<Shape>(scores, visible, DraftMask(p, item.sequence, rows, row), token, lane);
+    float largest[kAtOnce][2];
+    PartScores next[kAtOnce][kRowTiles];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      largest[k][0] = shared.largest(k, 0);
+      largest[k][1] = shared.largest(k, 1);
+      // Behind the last slice, the product of what the slot holds is not used.
+      multiply_qk(next[k], q_fragments, q_warp, stream.next_k_slice(k) + own_bytes, lane);
     }
-    // Behind the last slice, the product of what the slot holds is not used.
-    multiply_qk(own, q_fragments, q_warp, stream.next_k_slice() + own_tokens, lane);
-    const Weights weights[kRowTiles] = {softmax(states[0], scores, scales.log2)};
-    exchanged.store(own[0], i + 1);
-    multiply_pv(states, weights, stream.v_slice(), lane, part);
+    Correction corrections[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      corrections[k].needed = true;  // without a branch, which would part the products
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        corrections[k].of_half[half] =
+            raise_invariant_maximum(state.maximum[half], largest[k][half], scales.log2[half]);
+        weigh_invariant_logits(own[k][0], half, scales.log2[half], state.maximum[half]);
+      }
+      shared.store_weights(k, own[k][0]);
+    }
+    stream.refill(i);
+    synchronize_parts(first_row);
+    Scores weights[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      shared.load_weights(k, weights[k]);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int next_token = stream.token(i + kAtOnce + k) + own_token;
+      prepare_part(next[k][0], scales, p, item, rows, seen_by_all, row, next_token);
+    }
+    stream.look_up(i);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        add_invariant_weights(weights[k], half, corrections[k].of_half[half], state.sum[half]);
+      correct_output(state, corrections[k]);
+      const Weights as_operand[kRowTiles] = {packed<Shape>(weights[k])};
+      multiply_pv(states, as_operand, stream.v_slice(k), lane, part);
+      shared.store_largest(k, next[k][0]);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+#pragma unroll
+      for (int tile = 0; tile < kPartTiles; ++tile)
+        own[k][0][tile] = next[k][0][tile];
+    }
     stream.advance();
   }
-  if (stream.count() > 0) segments.end_segment(states[0]);
+  if (stream.count() > 0) segments.end_segment(state);
 }
 
 // Processes one work item. REQUIRES: no thread uses the shared memory any more.
@@ -215,8 +270,8 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   const int group_kv = threadIdx.x / Shape::kGroupThreads;
   const int first_row = threadIdx.x / 32 % Shape::kWarpsQ * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, sequence, rows);
-  KvStream stream(p, sequence, head_kv, WorkDivision::tokens_of<kSlice>(p, item, seen), seen.begin, group_kv,
-                  q_shared + Shape::kQBytes);
+  const Range read = WorkDivision::tokens_of<kSlice * Shape::kAtOnce>(p, item, seen);
+  KvStream stream(p, sequence, head_kv, read, seen.begin, group_kv, q_shared + Shape::kQBytes);
   if constexpr (kConvertsKv) {
     QConversionOf<Shape> conversion(p, rows, sequence, head_kv);
     stream.fill();
@@ -239,6 +294,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
     process_steps(states, stream, p, item, head_kv, q_shared, first_row, segments);
     segments.finish();
     async_copy_wait<0>();
+    fold_shared_tile(p, rows, division, item, head_kv);
     return;
   }
   process_slices(states, stream, p, item, head_kv, q_shared, first_row);

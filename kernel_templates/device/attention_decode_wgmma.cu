@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode_wgmma",
-  "interface": 2,
+  "interface": 3,
   "summary": "Decode attention over a paged KV cache of 16 bits, tiles of 64 rows: products by wgmma",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",
@@ -24,7 +24,7 @@
   "kernels": [
     {"name": "attention_decode_wgmma",
      "threads": "128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * stages * (head_dim_qk + head_dim_v) * 2, tile_size_q * (head_dim_v + 10) * 4)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * stages * (head_dim_qk + head_dim_v) * 2, tile_size_q * (head_dim_v + 10) * 4) + (numerics == 'invariant' ? 64 : 0)",
      "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
@@ -45,6 +45,7 @@
 // segment, as in attention_decode.
 #include <cubinet/attention/merge.cuh>
 #include <cubinet/attention/q.cuh>
+#include <cubinet/attention/segment_fold.cuh>
 #include <cubinet/attention/segments.cuh>
 #include <cubinet/attention/store_tile.cuh>
 #include <cubinet/attention/work_division.cuh>
@@ -114,9 +115,9 @@ __device__ inline void process_slices(RowState& state, WarpgroupStream& stream, 
 }
 
 __device__ inline void process_item(const AttentionDecodeParameters& p, const WorkDivision& division,
-                                    const WorkItem& item, int head_kv, SharedAddress q_shared) {
+                                    WorkItem& item, int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = item.sequence;
-  const PackedRows rows = WorkDivision::rows_of(p, item);
+  PackedRows rows = WorkDivision::rows_of(p, item);
   const Range seen = Visible::to_any_row(p, sequence, rows);
   WarpgroupStream stream(p, sequence, head_kv, WorkDivision::tokens_of<kSlice>(p, item, seen), seen.begin,
                          q_shared + Shape::kQBytes);
@@ -124,6 +125,9 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   async_copy_commit();
   stream.fill();
   stream.wait_for_earlier_copies();
+  // With invariant numerics there are no registers to keep the item in.
+  const SharedAddress item_shared = q_shared + Shape::kSharedBytes - Shape::kItemBytes;
+  if (Shape::kInvariant && threadIdx.x == 0) store_shared_object(item_shared, item);
   __syncthreads();
 
   const int first_row = static_cast<int>(threadIdx.x) / 32 * Shape::kWarpRows;
@@ -142,8 +146,11 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
       segments.end_segment(state);
       first = end;
     }
+    load_shared_object(item_shared, item);
+    rows = WorkDivision::rows_of(p, item);
     segments.finish();
     async_copy_wait<0>();
+    fold_shared_tile(p, rows, division, item, head_kv);
     __syncthreads();
     return;
   }
@@ -171,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, kBlocksPerSm)
   // There are no registers to keep the item in, from which the next one would be found faster.
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
-    const WorkItem item = division.item(p, unit);
+    WorkItem item = division.item(p, unit);
     process_item(p, division, item, head_kv, shared_address(shared));
     unit = item.end;
   }

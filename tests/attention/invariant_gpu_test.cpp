@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -203,6 +204,41 @@ TEST_CASE("Every family and tile of prefill gives the same bits, whatever masks 
   });
   for (const std::string& fault : faults)
     FAIL_CHECK(fault);
+}
+
+// A tile of 8 rows has up to 40 segments, one of 64 rows up to 10.
+TEST_CASE("Every division of KV gives the same bits, folded by the last block or by a second kernel") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  std::set<std::pair<std::string, bool>> seen;
+  for (const std::uint32_t q_len : {1U, 8U}) {
+    AttentionProblem problem = many_borders(128, 64);
+    problem.batch = 5;
+    problem.q_len = q_len;
+    problem.kv_len = q_len == 1 ? 20'000 : 5000;
+    problem.heads_q = 16;
+    problem.heads_kv = 2;
+    problem.numerics = AttentionNumerics::invariant;
+    problem.lse = true;
+    AttentionInputs inputs =
+        ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), q_len));
+    pad_page_table(problem, inputs);
+    std::optional<Outputs> first;
+    for (const std::uint32_t splits : {0U, 1U, 2U, 3U, 8U, 40U}) {
+      const BoundAttention attention = bind(*gpu, problem, splits);
+      const std::string kernel = std::get<KernelSpec>(attention.plan().steps.front().kernel).name;
+      seen.emplace(kernel, attention.plan().steps.size() > 1);
+      for (int run = 0; run < 2; ++run) {
+        const Outputs outputs = decode(*gpu, attention, inputs);
+        if (!first) first = outputs;
+        CAPTURE(kernel);
+        CAPTURE(splits);
+        CHECK(outputs.o == first->o);
+        CHECK(std::memcmp(outputs.lse.data(), first->lse.data(), outputs.lse.size() * sizeof(float)) == 0);
+      }
+    }
+  }
+  CHECK(seen.size() == 4);
 }
 
 TEST_CASE("Invariant numerics agree with float64") {

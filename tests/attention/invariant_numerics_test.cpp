@@ -122,13 +122,15 @@ TEST_CASE("The tiles of invariant numerics are those of their templates") {
   CHECK(tiles > 30);
 }
 
-TEST_CASE("A unit of work is a segment, whatever the batch, and a second kernel folds the segments") {
+TEST_CASE("A unit of work is a segment, whatever the batch, and a second kernel folds few rows") {
   for (const std::uint32_t batch : {1U, 3U, 64U, 500U}) {
     const DecodePlan made = plan(invariant(llama(batch, 5000)));
     CHECK(made.parameters.unit.divisor == static_cast<int>(kInvariantSegment));
     CHECK(made.parameters.min_units == 1);
-    CHECK(made.combines_apart());
-    CHECK(made.workspace.counter_bytes == 0);
+    CHECK(made.combines());
+    // 64 rows a sequence, and 132 SMs.
+    CHECK(made.combines_apart() == (batch < 64));
+    CHECK((made.workspace.counter_bytes == 0) == (batch < 64));
     // A slot for the 8 rows of each of the 10 segments, with maximum and sum.
     const std::uint64_t rows = std::uint64_t{batch} * 10 * 8 * 8;
     CHECK(made.workspace.partial_output_bytes == rows * 128 * 4);
@@ -139,13 +141,53 @@ TEST_CASE("A unit of work is a segment, whatever the batch, and a second kernel 
   CHECK_FALSE(one.combines());
 }
 
+TEST_CASE("A second kernel folds the segments of a tile if they are more than 128 KiB") {
+  const auto folds_apart = [](const AttentionProblem& problem, std::uint32_t splits,
+                              const DecodeFamily& family = kAttentionDecode) {
+    PlanRequest asked = request(invariant(problem));
+    asked.options.splits = splits;
+    return plan(asked, family).combines_apart();
+  };
+  // 4 KiB a segment, of which the block that begins the tile folds its own.
+  CHECK_FALSE(folds_apart(llama(5, 32 * 512), 32));
+  CHECK_FALSE(folds_apart(llama(5, 33 * 512), 17));
+  CHECK(folds_apart(llama(5, 33 * 512), 33));
+  // 32 KiB a segment.
+  CHECK_FALSE(folds_apart(llama(2, 5 * 512, 8), 3, kAttentionDecodeWgmma));
+  CHECK(folds_apart(llama(2, 5 * 512, 8), 5, kAttentionDecodeWgmma));
+  // One part per tile: tiles are divided only if their lengths differ.
+  CHECK_FALSE(folds_apart(llama(1, 128 * 512), 1));
+  CHECK(folds_apart(llama(8, 129 * 512), 1));
+}
+
+TEST_CASE("Verification with known lengths has whole tiles, because segments of 64 rows are 32 KiB each") {
+  AttentionProblem problem = llama(16, 4096, 8);
+  problem.kv_lengths.assign(16, 4096);
+  CHECK(plan(request(problem), kAttentionDecodeWgmma).splits == 2);
+  CHECK(plan(request(invariant(problem)), kAttentionDecodeWgmma).splits == 1);
+}
+
+TEST_CASE("Invariant numerics prefers the deepest rings of which an SM holds as many as it needs") {
+  const auto stages = [](std::uint32_t batch, std::uint32_t kv_len, std::uint32_t head_dim) {
+    AttentionProblem problem = invariant(llama(batch, kv_len));
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    return plan(problem).tile.stages;
+  };
+  CHECK(stages(1, 4096, 128) == 6);
+  CHECK(stages(64, 4096, 128) == 3);
+  CHECK(stages(64, 8192, 64) == 6);
+}
+
 TEST_CASE("A window may begin inside of a segment") {
   AttentionProblem problem = invariant(llama(2, 100'000));
   problem.window = 1000;
   const DecodePlan made = plan(problem);
   // 1000 tokens touch three segments of 512.
   CHECK(made.workspace.partial_stats_bytes == std::uint64_t{2} * 3 * 8 * 8 * 2 * 4);
-  CHECK(made.combine.parameters.at("slice") == ParameterValue(std::int64_t{kInvariantSegment}));
+  problem.window = 80'000;
+  const DecodePlan wide = plan(problem);
+  REQUIRE(wide.combines_apart());
+  CHECK(wide.combine.parameters.at("slice") == ParameterValue(std::int64_t{kInvariantSegment}));
 }
 
 TEST_CASE("The number of blocks of a tile may be asked for, because bits do not depend on it") {
@@ -155,7 +197,7 @@ TEST_CASE("The number of blocks of a tile may be asked for, because bits do not 
     const DecodePlan made = plan(asked);
     CHECK(made.parameters.blocks.divisor == static_cast<int>(splits));
     CHECK(made.parameters.unit.divisor == static_cast<int>(kInvariantSegment));
-    CHECK(made.combines_apart() == (splits > 1));
+    CHECK(made.combines() == (splits > 1));
   }
 }
 
@@ -167,14 +209,15 @@ TEST_CASE("The tokens of a split are those of a segment") {
   CHECK(refused.error().message.find("segments of 512 tokens") != std::string::npos);
 }
 
-TEST_CASE("Segments need a kernel that folds them if none may be compiled") {
-  const AttentionProblem problem = invariant(llama(4, 4096));
+TEST_CASE("Without a second kernel the last block of a tile folds every number of segments") {
+  const AttentionProblem problem = invariant(llama(1, 100'000));
   const auto none = [](const KernelSpec&) { return false; };
-  const auto refused = plan_decode(request(problem), kAttentionDecode, std::nullopt, none);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message.find("segments of invariant numerics need a kernel that combines them") !=
-        std::string::npos);
-  CHECK(plan_decode(request(invariant(llama(4, 512))), kAttentionDecode, std::nullopt, none));
+  CHECK(plan(problem).combines_apart());
+  const auto inside = plan_decode(request(problem), kAttentionDecode, std::nullopt, none);
+  REQUIRE(inside);
+  CHECK(inside->combines());
+  CHECK_FALSE(inside->combines_apart());
+  CHECK(inside->workspace.counter_bytes > 0);
 }
 
 TEST_CASE("Wide heads are computed by warpgroups for fast numerics alone") {

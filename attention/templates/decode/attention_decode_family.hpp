@@ -38,8 +38,12 @@ inline DecodeBlock invariant_block(const AttentionProblem& problem, const Decode
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   block.slice = kInvariantSegment;
   block.threads = tile.q * tile.kv / (slice_of(problem, tile.q) == 32 ? 16 : 8);
-  block.shared_bytes = tile.q * (2 * kInvariantStep * 4 + problem.head_dim_qk * kProductBytes) + ring;
-  block.registers = widest_head(problem) > 64 ? 255 : 168;
+  const bool two_steps = (tile.stages == 4 || tile.stages == 6) && tile.q < 64 &&
+                         widest_head(problem) <= 128 && problem.tokens_per_page > 8;
+  const std::uint32_t steps = (two_steps ? 2 : 1) * (kInvariantStep * 4 + 16);
+  block.shared_bytes = tile.q * (steps + problem.head_dim_qk * kProductBytes) + ring;
+  block.registers = widest_head(problem) > 64 || two_steps ? 255 : 168;
+  block.partials_inside = segments_folded_inside(problem, tile);
   return block;
 }
 
@@ -94,14 +98,17 @@ inline std::vector<DecodeCandidate> tiles_of_64_rows(const AttentionProblem& pro
   return candidates;
 }
 
-// Returns the tiles with invariant numerics, all of which give the same bits: rings of three stages
-// and of two.
+// Returns the tiles with invariant numerics, all of which give the same bits: those with the
+// deepest ring with which an SM holds one CTA, two, and three. All but one of the stages are in
+// flight.
 inline std::vector<DecodeCandidate> invariant_tiles(const AttentionProblem& problem) {
   std::vector<DecodeCandidate> candidates;
   const std::uint32_t most = widest_head(problem) > 128 ? 32 : 64;  // the template's limit
   for (std::uint32_t q = std::min(smallest_tile_q(problem), most); q >= kTileRows; q /= 2) {
-    for (const std::uint32_t stages : {3U, 2U})
-      candidates.push_back({DecodeTile{q, kInvariantStep, stages}});
+    for (const std::uint32_t blocks : {1U, 2U, 3U}) {
+      for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
+        candidates.push_back({DecodeTile{q, kInvariantStep, stages}, blocks});
+    }
   }
   return candidates;
 }

@@ -39,14 +39,19 @@ inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile
   block.reader = KvReader::warpgroups;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge);
   block.registers = widest_head(problem) > 64 ? 255 : 168;
+  if (problem.is_invariant()) {
+    block.shared_bytes += 64;
+    block.partials_inside = segments_folded_inside(problem, tile);
+  }
   return block;
 }
 
 // Returns the tiles with the deepest ring with which an SM holds two CTAs, and with which it holds
-// one.
-inline std::vector<DecodeCandidate> tiles(const AttentionProblem&) {
+// one. Of equal estimates the first counts: with invariant numerics the deeper ring.
+inline std::vector<DecodeCandidate> tiles(const AttentionProblem& problem) {
   std::vector<DecodeCandidate> candidates;
-  for (const std::uint32_t blocks : {2U, 1U}) {
+  for (const std::uint32_t i : {0U, 1U}) {
+    const std::uint32_t blocks = problem.is_invariant() ? 1 + i : 2 - i;
     for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
       candidates.push_back({DecodeTile{kRows, kSlice, stages}, blocks});
   }

@@ -142,9 +142,28 @@ class DecodeDivision {
     return std::min(divide_up(blocks, cluster), kMostUnits / cluster) * cluster;
   }
 
+  // Returns the most partial results of a tile in `count` equal parts with invariant numerics: one
+  // of each segment, except that the CTA that begins the tile folds its own.
+  std::uint32_t stored_segments(std::uint32_t count, std::uint32_t unit) const {
+    const std::uint32_t segments = divide_up(readable_tokens(problem_.kv_len), unit);
+    return segments - divide_up(segments, count) + 1;
+  }
+
+  // Returns whether a second kernel folds the segments of invariant numerics. It is faster if it
+  // has few rows, because its CTAs start beside the last ones of the first kernel. With one part
+  // per tile, tiles are divided only if their lengths differ, and it would seldom have work.
+  bool folds_apart(std::uint32_t count, std::uint32_t unit, std::uint32_t most_inside) const {
+    constexpr std::uint64_t kFewRowsOfEach = 2;  // of an SM
+    constexpr std::uint32_t kSeldom = 4;
+    if (!can_combine_) return false;
+    if (count == 1) return divide_up(readable_tokens(problem_.kv_len), unit) > kSeldom * most_inside;
+    const std::uint64_t rows = std::uint64_t{problem_.batch} * problem_.q_len * problem_.heads_q;
+    return rows <= kFewRowsOfEach * request_.device.sm_count || stored_segments(count, unit) > most_inside;
+  }
+
   // Returns the splits with their cost. A CTA takes at least `min_units` units; by default two, or
   // one if the plan counts on one. With invariant numerics a unit is a segment, each of which may
-  // have a slot, and a second kernel folds those that the first kernel has stored.
+  // have a slot.
   DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks,
                         std::optional<std::uint32_t> min_units = std::nullopt) const {
     DecodeSplits splits;
@@ -152,7 +171,8 @@ class DecodeDivision {
     splits.blocks = static_cast<std::uint32_t>(whole_clusters(blocks));
     const bool many_rows = tile_.shape.q > 32 && !converts_kv(problem_);
     const std::uint32_t inside = many_rows ? kMostPartialsOfManyRows : kMostPartialsInside;
-    splits.combines_apart = can_combine_ && count > tile_.block.partials_inside.value_or(inside);
+    const std::uint32_t most_inside = tile_.block.partials_inside.value_or(inside);
+    splits.combines_apart = can_combine_ && count > most_inside;
     splits.unit = problem_.is_invariant() ? kInvariantSegment : tile_.shape.kv;
     // The unit is as coarse as necessary: the kernel counts the units of all tiles in 31 bits.
     const auto units = [&] {
@@ -170,7 +190,7 @@ class DecodeDivision {
     const bool one_sequence = problem_.batch == 1 && !problem_.ragged_q && splits.blocks == tiles();
     splits.slots = one_unit || one_sequence ? 0 : std::uint64_t{2} * splits.blocks;
     if (problem_.is_invariant() && splits.slots != 0) {
-      splits.combines_apart = true;
+      splits.combines_apart = folds_apart(count, splits.unit, most_inside);
       splits.slots = tiles() * divide_up(readable_tokens(problem_.kv_len), splits.unit);
     }
     compare(splits);
@@ -279,9 +299,13 @@ class DecodeDivision {
     work.all_work_items = items.all * problem_.heads_kv;
     const std::uint64_t tile_rows = std::min(problem_.group_size() * problem_.q_len, tile_.shape.q);
     if (work.splits > 1) {
-      work.partial_bytes =
-          work.all_work_items * static_cast<double>(tile_rows * problem_.head_dim_v * sizeof(float));
-      work.combine_rounds = combine_rounds(work.splits);
+      const std::uint32_t of_tile =
+          problem_.is_invariant() ? stored_segments(work.splits, splits.unit) : work.splits;
+      const double partials = problem_.is_invariant()
+                                  ? static_cast<double>(tiles() * problem_.heads_kv) * of_tile
+                                  : work.all_work_items;
+      work.partial_bytes = partials * static_cast<double>(tile_rows * problem_.head_dim_v * sizeof(float));
+      work.combine_rounds = combine_rounds(of_tile);
       work.combine_blocks = static_cast<double>(problem_.heads_q) * problem_.q_len * problem_.batch;
       work.sequences = problem_.batch;
     }

@@ -37,6 +37,12 @@ std::uint32_t widest_head(const AttentionProblem& problem) {
   return std::max(problem.head_dim_qk, problem.head_dim_v);
 }
 
+std::uint32_t segments_folded_inside(const AttentionProblem& problem, const DecodeTile& tile) {
+  constexpr std::uint64_t kFoldedInside = 128 * 1024;  // bytes of a tile
+  const std::uint64_t rows = std::min<std::uint64_t>(rows_of_kv_head(problem), tile.q);
+  return static_cast<std::uint32_t>(kFoldedInside / (rows * problem.head_dim_v * sizeof(float)));
+}
+
 bool has_short_kv(const AttentionProblem& problem) {
   constexpr std::uint32_t kStepOfFourWarps = 128;
   return problem.kv_len <= kStepOfFourWarps && !problem.is_invariant() && !problem.is_mla_generation();

@@ -103,6 +103,10 @@ inline constexpr std::uint32_t kProductBytes = 2;
 // Returns whether KV has 8-bit elements, which are multiplied as fp16.
 bool converts_kv(const AttentionProblem& problem);
 
+// Returns the most partial results of a tile that the last CTA to finish it folds faster than a
+// second kernel, with invariant numerics.
+std::uint32_t segments_folded_inside(const AttentionProblem& problem, const DecodeTile& tile);
+
 // The first devices that convert to 8-bit types.
 inline constexpr ComputeCapability kFirstWithConversions{8, 9};
 // Returns the packed rows of one KV head: its query heads times query tokens.

@@ -116,13 +116,10 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
   plan.splits = splits.count;
   if (splits.combines_apart) {
     plan.combine = combine_specification(family, problem, tile.shape);
-    const bool needs_combine = splits.split_is_unit || problem.is_invariant();
-    if (needs_combine && has_kernel && !has_kernel(plan.combine)) {
-      return Error{ErrorCode::unsupported,
-                   std::string(problem.is_invariant() ? "segments of invariant numerics"
-                                                      : "KV splits of a fixed length") +
-                       " need a kernel that combines them: " + plan.combine.to_string() +
-                       " does not exist here, and none may be compiled"};
+    if (splits.split_is_unit && has_kernel && !has_kernel(plan.combine)) {
+      return Error{ErrorCode::unsupported, "KV splits of a fixed length need a kernel that combines them: " +
+                                               plan.combine.to_string() +
+                                               " does not exist here, and none may be compiled"};
     }
   }
   plan.q_tiles = divide_up(problem.group_size() * problem.q_len, tile.shape.q);

@@ -80,25 +80,61 @@ __device__ inline Correction update_softmax(RowStateOf<Shape>& state, FragmentD 
   return correction;
 }
 
-// Updates the maximum of one of a lane's rows with the logits of a step, with invariant numerics.
-// Returns the correction of the sums and the output of the earlier maximum. All lanes of the warp
-// must call it.
+// Returns the largest logit of one of a lane's rows. All lanes of the warp must call it.
 template <int kTiles>
-__device__ inline float update_invariant_maximum(float& maximum, const FragmentD (&scores)[kTiles], int half,
-                                                 float scale_log2) {
-  static_assert(8 * kTiles == kInvariantStep, "a maximum belongs to a whole step");
-  float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+__device__ inline float largest_logit(const FragmentD (&scores)[kTiles], int half) {
+  float largest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
 #pragma unroll
   for (int tile = 1; tile < kTiles; ++tile)
-    newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-  newest = fmaxf(maximum, __fmul_rn(lanes_max<4>(newest), scale_log2));
+    largest = fmaxf(largest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+  return lanes_max<4>(largest);
+}
+
+// Updates the maximum of a row with the largest raw logit of a step, with invariant numerics.
+// Returns the correction of the sums and the output of the earlier maximum.
+__device__ inline float raise_invariant_maximum(float& maximum, float largest, float scale_log2) {
+  const float newest = fmaxf(maximum, __fmul_rn(largest, scale_log2));
   const float correction = invariant_weight(maximum, weight_offset(newest));
   maximum = newest;
   return correction;
 }
 
+// Does the same for one of a lane's rows. All lanes of the warp must call it.
+template <int kTiles>
+__device__ inline float update_invariant_maximum(float& maximum, const FragmentD (&scores)[kTiles], int half,
+                                                 float scale_log2) {
+  static_assert(8 * kTiles == kInvariantStep, "a maximum belongs to a whole step");
+  return raise_invariant_maximum(maximum, largest_logit(scores, half), scale_log2);
+}
+
+// Replaces the logits of a row by softmax weights, which are relative to its updated maximum.
+template <int kTiles>
+__device__ inline void weigh_invariant_logits(FragmentD (&scores)[kTiles], int half, float scale_log2,
+                                              float maximum) {
+  const float offset = weight_offset(maximum);
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (int i = 2 * half; i < 2 * half + 2; ++i)
+      scores[tile].r[i] = invariant_weight(__fmul_rn(scores[tile].r[i], scale_log2), offset);
+  }
+}
+
+// Adds the weights of a whole step to the lane's corrected share of the sum of a row.
+template <int kTiles>
+__device__ inline void add_invariant_weights(const FragmentD (&weights)[kTiles], int half, float correction,
+                                             float& sum) {
+  sum = __fmul_rn(sum, correction);
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (int i = 2 * half; i < 2 * half + 2; ++i)
+      sum = __fadd_rn(sum, weights[tile].r[i]);
+  }
+}
+
 // Replaces the logits of a row by softmax weights, which are relative to its updated maximum, and
-// adds them to the lane's corrected share of its sum.
+// adds each at once to the lane's corrected share of its sum.
 template <int kTiles>
 __device__ inline void weigh_invariant_row(FragmentD (&scores)[kTiles], int half, float scale_log2,
                                            float maximum, float correction, float& sum) {
@@ -114,6 +150,11 @@ __device__ inline void weigh_invariant_row(FragmentD (&scores)[kTiles], int half
   }
 }
 
+// Returns whether the output of any row of the warp needs a correction: one by 1 changes no bit.
+__device__ inline bool corrects_any_row(const Correction& correction) {
+  return __any_sync(kAllLanes, correction.of_half[0] != 1.0f || correction.of_half[1] != 1.0f) != 0;
+}
+
 // Does the same as update_softmax() with invariant numerics. `scores` are the logits of a step.
 template <class Shape, int kTiles>
 __device__ inline Correction update_invariant_softmax(RowStateOf<Shape>& state, FragmentD (&scores)[kTiles],
@@ -125,9 +166,7 @@ __device__ inline Correction update_invariant_softmax(RowStateOf<Shape>& state, 
     weigh_invariant_row(scores, half, scale_log2[half], state.maximum[half], correction.of_half[half],
                         state.sum[half]);
   }
-  // A correction by 1 changes no bit.
-  correction.needed =
-      __any_sync(kAllLanes, correction.of_half[0] != 1.0f || correction.of_half[1] != 1.0f) != 0;
+  correction.needed = corrects_any_row(correction);
   return correction;
 }
 

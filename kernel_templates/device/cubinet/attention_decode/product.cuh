@@ -103,36 +103,64 @@ __device__ inline void multiply_qk(FragmentD (&scores)[kRowTiles][kTiles], const
   }
 }
 
-// The logits of warps with the same rows, in shared memory: each lane's part of each tile, of two
-// slices in turn.
-class SharedScores {
+// The part of a step that one warp prepares for the warps with the same rows, with invariant
+// numerics: the largest logits and the weights of its tokens, of kAtOnce steps. A barrier between
+// these warps must separate a store from the loads, and the loads from the next store.
+class SharedStep {
  public:
-  // `memory` holds the logits of the tile's rows; `part` is the index of this warp among those with
-  // the same 16 rows.
-  __device__ SharedScores(SharedAddress memory, int first_row, int part, int lane)
-      : own_(memory + first_row * kRowBytes + 16 * lane), part_(part) {}
+  // `memory` has kAtOnce * kStepBytes for each row of the tile; `part` is the index of this warp
+  // among those with the same 16 rows.
+  __device__ SharedStep(SharedAddress memory, int first_row, int part, int lane)
+      : weights_(memory + first_row * kWeightBytes + 16 * lane),
+        largest_(memory + tile_size_q * kWeightBytes + (first_row + lane / 4) * kLargestBytes),
+        part_(part) {}
 
-  __device__ void store(const PartScores& scores, int index) const {
+  // Stores the largest raw logits of the warp's tokens of a step. All lanes of the warp must call
+  // it.
+  __device__ void store_largest(int step, const PartScores& scores) const {
+    const float largest[2] = {largest_logit(scores, 0), largest_logit(scores, 1)};
+    if (threadIdx.x % 4 != 0) return;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      store_shared_float(largest_ + step * kBytes + 8 * half * kLargestBytes + 4 * part_, largest[half]);
+  }
+  // Returns the largest raw logit of a step, of one of a lane's rows.
+  __device__ float largest(int step, int half) const {
+    const SharedAddress address = largest_ + step * kBytes + 8 * half * kLargestBytes;
+    const float2 first = load_shared_floats(address);
+    float largest = fmaxf(first.x, first.y);
+    if constexpr (Shape::kParts == 4) {
+      const float2 last = load_shared_floats(address + 8);
+      largest = fmaxf(largest, fmaxf(last.x, last.y));
+    }
+    return largest;
+  }
+
+  __device__ void store_weights(int step, const PartScores& weights) const {
 #pragma unroll
     for (int tile = 0; tile < kPartTiles; ++tile) {
-      const float* const values = scores[tile].r;
-      store_shared_floats_4(own_ + index % 2 * kSliceBytes + (part_ * kPartTiles + tile) * kTileBytes,
-                            values[0], values[1], values[2], values[3]);
+      const float* const values = weights[tile].r;
+      store_shared_floats_4(weights_ + step * kBytes + (part_ * kPartTiles + tile) * kTileBytes, values[0],
+                            values[1], values[2], values[3]);
     }
   }
-  __device__ void load(Scores& scores, int index) const {
+  // Loads the weights of all tokens of a step.
+  __device__ void load_weights(int step, Scores& weights) const {
 #pragma unroll
     for (int tile = 0; tile < kTilesS; ++tile)
-      Vector16<fp32>::unpack(load_shared_16(own_ + index % 2 * kSliceBytes + tile * kTileBytes),
-                             scores[tile].r);
+      Vector16<fp32>::unpack(load_shared_16(weights_ + step * kBytes + tile * kTileBytes), weights[tile].r);
   }
 
  private:
   static constexpr int kTileBytes = 32 * 16;
-  static constexpr int kRowBytes = kSlice * 4;
-  static constexpr int kSliceBytes = tile_size_q * kRowBytes;
+  static constexpr int kWeightBytes = kSlice * 4;          // of a row
+  static constexpr int kLargestBytes = Shape::kParts * 4;  // of a row
+  static constexpr int kBytes = tile_size_q * Shape::kStepBytes;
+  static_assert(!Shape::kInvariant || kWeightBytes + kLargestBytes <= Shape::kStepBytes,
+                "a row fits its memory");
 
-  SharedAddress own_;
+  SharedAddress weights_;
+  SharedAddress largest_;
   int part_;
 };
 

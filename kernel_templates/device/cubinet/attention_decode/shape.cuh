@@ -44,6 +44,11 @@ struct Shape : BasicShape<Declared> {
   // The warps that share rows, with invariant numerics: each multiplies Q with a part of the tokens
   // of a slice, and the weights of all tokens with a part of the columns of V.
   static constexpr int kParts = !kInvariant ? 1 : kTileQ == 64 ? 2 : 4;
+  // The slices that are multiplied between two barriers, with invariant numerics: an even ring has
+  // two. Wide heads, 64 rows and pages of 8 tokens leave no registers for them.
+  static constexpr bool kHasPairs = kInvariant && (stages == 4 || stages == 6) && kTileQ < 64 &&
+                                    maximum(kHeadDimQk, kHeadDimV) <= 128 && kPageSize > 8;
+  static constexpr int kAtOnce = kHasPairs ? 2 : 1;
   static constexpr int kWarpsKv = tile_size_kv / kSlice;
   static constexpr int kGroupThreads = 32 * kWarpsQ * kParts;  // threads that share a slice
   static constexpr int kThreads = kGroupThreads * kWarpsKv;
@@ -55,8 +60,9 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
   static constexpr int kItemBytes = kRowTiles == 2 ? 64 : 0;  // used by spill_item
   static constexpr int kQScaleBytes = kConvertsKv ? kTileQ * 4 + kItemBytes : 0;
-  static constexpr int kLogitBytes = kInvariant ? 2 * kTileQ * kSlice * 4 : 0;  // of two slices
-  static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes + kLogitBytes;
+  // The weights of a step, and the largest logits of the warps with the same rows, of each row.
+  static constexpr int kStepBytes = kInvariant ? kSlice * 4 + 16 : 0;
+  static constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes + kAtOnce * kTileQ * kStepBytes;
 };
 using Product = Shape::Product;
 constexpr bool kConvertsKv = Shape::kConvertsKv;
@@ -66,13 +72,16 @@ constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
 // Keeps Q in registers if it fits. With a head dim of 256, Q and the accumulators do not fit
 // together. With a head dim of 64, slices of 32 tokens with a window or several pages exceed the
-// registers by a word or two.
-constexpr bool kQInRegisters = kRowTiles == 1 && kWidestHead <= 128 &&
-                               (kWidestHead > 64 || kSlice == 16 || (!sliding_window && page_size > kSlice));
+// registers by a word or two. With invariant numerics 64 rows leave no registers for wider heads.
+constexpr bool kQInRegisters =
+    kRowTiles == 1 && kWidestHead <= 128 &&
+    (Shape::kInvariant ? tile_size_q < 64 || kWidestHead <= 64
+                       : kWidestHead > 64 || kSlice == 16 || (!sliding_window && page_size > kSlice));
 // If true, the page numbers of a slice and the window need more registers than usual.
 constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
 // The registers that a thread needs to keep its accumulators and Q fragments without spilling.
-constexpr int kRegisters = Shape::kInvariant                    ? kManyValues || kWidestHead > 64 ? 255 : 168
+constexpr int kRegisters = Shape::kAtOnce == 2                  ? 255
+                           : Shape::kInvariant                  ? kManyValues || kWidestHead > 64 ? 255 : 168
                            : kWidestHead > 64 || kRowTiles == 2 ? 255
                            : kManyValues                        ? 168
                                                                 : 128;

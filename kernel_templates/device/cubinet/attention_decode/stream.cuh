@@ -21,13 +21,17 @@ __device__ inline void synchronize_group(int group_kv) {
   }
 }
 
+// Synchronizes the warps that share 16 rows, with invariant numerics.
+__device__ inline void synchronize_parts(int first_row) {
+  synchronize_warps<32 * Shape::kParts>(2 + first_row / 16);
+}
+
 // The slices of one group of warps, and its ring of stages. K and V of a slice have separate waits
 // and releases, so a slot is refilled as early as possible. For each slice, all threads of the
 // group call wait, release_k, wait, release_v in this order.
 //
-// With invariant numerics they call wait_for_first once, and for each slice wait_for_step, refill
-// and advance in this order. One barrier for each slice suffices, because the first product of a
-// slice is computed beside the second product of the slice before it.
+// With invariant numerics they call wait_for_first once, and for each group of kAtOnce slices
+// wait_for_step, refill, look_up and advance in this order.
 class KvStream {
  public:
   // `range` is the token range of the work item. Tokens before `oldest` are outside the window of
@@ -42,7 +46,7 @@ class KvStream {
                 threadIdx.x % Shape::kGroupThreads),
         ring_(rings + group_kv * Shape::kRingBytes),
         group_kv_(group_kv),
-        pages_(walk_.pages(minimum(threadIdx.x % 32, stages))) {}
+        pages_(walk_.pages(minimum(threadIdx.x % 32, stages + Shape::kAtOnce - 1))) {}
 
   __device__ int count() const { return walk_.count(); }
   __device__ int token(int index) const { return walk_.token(index); }
@@ -53,6 +57,10 @@ class KvStream {
 
   // Starts the copies of the first slices, one for each stage.
   __device__ void fill() {
+    if constexpr (Shape::kInvariant) {
+      fill_groups();
+      return;
+    }
     next_pages_ = pages_.of_lane(stages);
 #pragma unroll 1
     for (slot_ = 0; slot_ < stages; ++slot_) {
@@ -67,7 +75,7 @@ class KvStream {
 
   // Blocks until the copies that this thread committed before `fill` are complete.
   __device__ void wait_for_earlier_copies() const {
-    async_copy_wait<2 * stages>();
+    async_copy_wait<Shape::kInvariant ? 2 * kGroups - 1 : 2 * stages>();
   }
 
   // Blocks until the oldest half slice (K or V) is complete for all threads of the group. 2 *
@@ -77,35 +85,54 @@ class KvStream {
     synchronize_group(group_kv_);
   }
 
-  // Blocks until K of the first slice is complete for all threads of the group.
+  // The functions below are for invariant numerics. A group is kAtOnce slices.
+
+  // Blocks until K of the first group is complete for all threads of the group of warps.
   __device__ void wait_for_first() const {
-    async_copy_wait<2 * stages - 1>();
+    async_copy_wait<2 * kGroups - 2>();
     synchronize_group(group_kv_);
   }
-  // Blocks until V of this slice and K of the next one are complete for all threads of the group,
-  // and all warps have used V of the slice before and K of this one.
+  // Blocks until V of this group and K of the next one are complete for all threads of the group of
+  // warps, and all warps have used V of the group before and K of this one.
   __device__ void wait_for_step() const {
-    async_copy_wait<2 * stages - 4>();
+    async_copy_wait<2 * kGroups - 4>();
     synchronize_group(group_kv_);
   }
-  __device__ SharedAddress next_k_slice() const {
-    return ring_ + (slot_ + 1 == stages ? 0 : slot_ + 1) * Shape::kSliceBytesK;
+  __device__ SharedAddress v_slice(int k) const {
+    return v_slot(slot_ + k);
   }
-  // Refills the slots of V of the slice before and of K of this one.
-  __device__ void refill(int index) {
-    if (index > 0) {
-      const int slot = slot_ == 0 ? stages - 1 : slot_ - 1;
-      const SharedAddress v = ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
-      if (index - 1 + stages < count()) copy_v_.copy<kSlice>(v, token(index - 1 + stages), pages_, readable_);
-      async_copy_commit();
+  __device__ SharedAddress next_k_slice(int k) const {
+    return k_slot(next_slot() + k);
+  }
+  // Refills the slots of V of the group before and of K of this one, which starts with slice
+  // `first`. A slice that the range does not have becomes zeros if another one of its group is
+  // there.
+  __device__ void refill(int first) {
+    const int slot = slot_ == 0 ? stages - kAtOnce : slot_ - kAtOnce;
+    const int of = first + stages;
+    if (of - kAtOnce < count()) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        copy_v_.copy<kSlice>(v_slot(slot + k), token(of - kAtOnce + k), next_v_[k], readable_);
     }
-    pages_ = next_pages_;
-    next_pages_ = walk_.pages(index + 1 + stages);  // a whole slice ahead of its use
-    if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
+    async_copy_commit();
+    if (of < count()) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        copy_k_.copy<kSlice>(k_slot(slot_ + k), token(of + k), next_k_[k], readable_);
+    }
     async_copy_commit();
   }
+  // Looks up the pages of the next refill, a whole group ahead of their use.
+  __device__ void look_up(int first) {
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      next_v_[k] = next_k_[k];
+      next_k_[k] = walk_.pages(first + kAtOnce + stages + k);
+    }
+  }
   __device__ void advance() {
-    slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
+    slot_ = next_slot();
   }
 
   // Refills the slot of K.
@@ -140,6 +167,45 @@ class KvStream {
   }
 
  private:
+  static constexpr int kAtOnce = Shape::kAtOnce;
+  static constexpr int kGroups = stages / kAtOnce;
+
+  __device__ int next_slot() const {
+    return slot_ + kAtOnce == stages ? 0 : slot_ + kAtOnce;
+  }
+  __device__ SharedAddress k_slot(int slot) const {
+    return ring_ + slot * Shape::kSliceBytesK;
+  }
+  __device__ SharedAddress v_slot(int slot) const {
+    return ring_ + stages * Shape::kSliceBytesK + slot * Shape::kSliceBytesV;
+  }
+
+  // Starts the copies of the first groups, except for the last V, which the first refill starts.
+  // Slices of a group that the range does not have are zeros.
+  __device__ void fill_groups() {
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      next_v_[k] = pages_.of_lane(stages - kAtOnce + k);
+      next_k_[k] = pages_.of_lane(stages + k);
+    }
+#pragma unroll 1
+    for (int first = 0;; first += kAtOnce) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const SlicePages pages = pages_.of_lane(first + k);
+        if (first < count()) copy_k_.copy<4>(k_slot(first + k), token(first + k), pages, readable_);
+      }
+      async_copy_commit();
+      if (first == stages - kAtOnce) break;
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const SlicePages pages = pages_.of_lane(first + k);
+        if (first < count()) copy_v_.copy<4>(v_slot(first + k), token(first + k), pages, readable_);
+      }
+      async_copy_commit();
+    }
+  }
+
   SliceWalk walk_;
   Range readable_;
   paged::SliceCopyOf<Shape, Shape::kRowBytesK, 0> copy_k_;
@@ -151,6 +217,9 @@ class KvStream {
   // look-ups of `fill`. Afterwards every lane holds the pages of the slice that is copied next.
   SlicePages pages_;
   SlicePages next_pages_ = {};  // of the slice after `pages_`, the same in every lane
+  // With invariant numerics, the pages of the next refills.
+  SlicePages next_v_[Shape::kAtOnce] = {};
+  SlicePages next_k_[Shape::kAtOnce] = {};
 };
 
 }  // namespace cubinet::attention_decode

@@ -38,13 +38,17 @@ struct Shape : BasicShape<Declared> {
   static constexpr int kSliceBytesV = kSlice * kRowBytesV;
   static constexpr int kRingBytes = stages * (kSliceBytesK + kSliceBytesV);
   static constexpr int kMergeBytes = kTileQ * kOutputRowBytes;
-  static constexpr int kSharedBytes = kQBytes + maximum(kRingBytes, kMergeBytes);
+  static constexpr int kItemBytes = kInvariant ? 64 : 0;  // the work item
+  static constexpr int kSharedBytes = kQBytes + maximum(kRingBytes, kMergeBytes) + kItemBytes;
 };
 using Product = Shape::Product;
 constexpr int kSlice = Shape::kSlice;
 constexpr int kTilesS = kSlice / 8;
 constexpr int kStepsQk = head_dim_qk / 16;
-constexpr int kBlocksPerSm = maximum(head_dim_qk, head_dim_v) <= 64 ? 3 : 2;
+// If true, the page numbers of a slice and the window need more registers than usual.
+constexpr bool kManyValues =
+    Shape::kInvariant && page_size < kSlice && (separate_page_tables || sliding_window);
+constexpr int kBlocksPerSm = maximum(head_dim_qk, head_dim_v) <= 64 && !kManyValues ? 3 : 2;
 
 static_assert(!Shape::kConvertsKv, "KV has the type that is multiplied");
 static_assert(tile_size_q == Shape::kWarpRows * Shape::kWarpsQ, "a warpgroup multiplies 64 rows");
