@@ -86,7 +86,6 @@ void add_bench(CLI::App& root, Action& chosen) {
   CLI::App* bench = root.add_subcommand("bench", "Measure an operation on a GPU");
   bench->require_subcommand(0, 1);
   bench->footer("Example:\n  cubinet bench attention --batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8");
-  add_bench_invariance(*bench, chosen);
   CLI::App* verb =
       bench->add_subcommand("attention", "Attention: time, operations and bytes a second, checked");
   auto options = std::make_shared<BenchArguments>();
@@ -124,6 +123,7 @@ Examples:
   cubinet bench attention --sample 60 --seed 7 --alternatives --json
   cubinet bench attention --sweep bench/sweeps/decode.txt --peer "FlashInfer=python3 bench/peers/attention_peer.py flashinfer")");
   choose<BenchArguments>(*verb, chosen, options, bench_attention);
+  add_bench_invariance(*bench, chosen);
 }
 
 }  // namespace cubinet::cli

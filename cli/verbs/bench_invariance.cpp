@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
 #include "attention_arguments.hpp"
 #include "bench_setting.hpp"
 #include "interrupt.hpp"
@@ -25,12 +26,13 @@ Result<std::vector<BenchmarkCase>> cases_of(const Context& context, const Invari
     // segment.
     problem.kv_len = 4243;
     problem.heads_q = 32;
-    problem.heads_kv = 8;
-    problem.batch = std::max(problem.batch, 8U);
+    if (problem.heads_kv == 0) problem.heads_kv = 8;
+    if (problem.batch == 0) problem.batch = 8;
   } else if (problem.kv_len == 0 || problem.heads_q == 0) {
     return Error{ErrorCode::invalid_argument, "there is nothing to compare",
                  "give both --kv-len and --heads-q, a --sweep, or none of them"};
   }
+  problem.batch = std::max(problem.batch, 1U);
   BenchmarkCase given;
   CUBINET_TRY_ASSIGN(given.problem, attention_problem_of(problem));
   return std::vector<BenchmarkCase>{std::move(given)};
@@ -55,12 +57,12 @@ void add_bench_invariance(CLI::App& bench, Action& chosen) {
   CLI::App* verb =
       bench.add_subcommand("invariance", "Attention: whether rows keep their bits, and at what price");
   auto options = std::make_shared<InvarianceArguments>();
+  options->problem.batch = 0;  // not given
   add_attention_arguments(*verb, options->problem);
   const std::vector<CLI::Option*> of_a_case = verb->get_options(
       [](const CLI::Option* option) { return option->get_name().find("--help") == std::string::npos; });
   CLI::Option* sweep =
-      verb->add_option("--sweep", options->sweep, "Problems from a file of `bench attention`")
-          ->type_name("FILE");
+      add_text(*verb, "--sweep", options->sweep, "FILE", "Problems from a file of `bench attention`");
   for (CLI::Option* option : of_a_case) {
     option->required(false);
     sweep->excludes(option);
@@ -70,8 +72,9 @@ void add_bench_invariance(CLI::App& bench, Action& chosen) {
       R"(Prefills a prompt of --kv-len tokens whole, then in chunks, over other pages, beside other sequences, by
 verification and by decode, with invariant and with fast numerics and by each --peer (which needs --peer-inputs),
 and compares the rows by memcmp. Then times the prompt, its last chunk, and a step of verification and of decode of
---batch sequences. Without --kv-len and --heads-q: 8 sequences of 4243 tokens, 32 query heads and 8 KV heads. Status 1
-if invariant numerics lose a bit, a timed run is wrong, or a problem cannot be compared.
+--batch sequences. Without --kv-len and --heads-q: 4243 tokens and 32 query heads, and unless given 8 sequences and
+8 KV heads. --q-len, --ragged-q, --lse, --numerics, --append, --shared-prefix and where KV is stored do not count.
+Status 1 if invariant numerics lose a bit, a timed run is wrong, or a problem cannot be compared.
 
 Examples:
   cubinet bench invariance

@@ -126,8 +126,8 @@ __device__ inline void process_tile(const AttentionPrefillParameters& p, const T
   const PackedRows rows = tile.rows(p);
   const int first_row = threadIdx.x / 32 * Shape::kWarpRows;
   const Range seen = Visible::to_any_row(p, tile.sequence, rows);
-  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ>(p, rows, tile.sequence,
-                                                                            tile.head_kv, q_shared);
+  copy_q<Shape, SwizzledRows<Shape::kRowBytesQ>, Shape::kColumnBytesQ>(p, rows, tile.sequence, tile.head_kv,
+                                                                       q_shared);
   async_copy_commit();
   KvStream stream(p, tile, seen, q_shared + Shape::kQBytes);
   stream.fill();

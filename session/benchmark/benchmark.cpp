@@ -2,6 +2,7 @@
 #include "benchmark/alternatives.hpp"
 #include "benchmark/goals.hpp"
 #include "benchmark/peers.hpp"
+#include "benchmark/statistics.hpp"
 
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/planner.hpp>
@@ -11,7 +12,6 @@
 #include <cubinet/session/error_place.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 namespace cubinet {
@@ -244,10 +244,7 @@ std::vector<BenchmarkRow> measure_case(Bench& bench, const BenchmarkCase& given)
   BenchmarkRow row;
   row.given = given;
   row.given.problem.kv_lengths.clear();
-  row.mean_kv_length =
-      std::accumulate(lengths.begin(), lengths.end(), 0.0, [&](double sum, std::int32_t length) {
-        return sum + static_cast<double>(length) / static_cast<double>(lengths.size());
-      });
+  row.mean_kv_length = mean_length(lengths);
   const std::vector<std::string> automatic = {std::string(kAutomaticBackend)};
   std::vector<BenchmarkRow> rows;
   for (const std::string& backend : given.backends.empty() ? automatic : given.backends) {

@@ -66,6 +66,7 @@ Result<OutputBits> run_peer(BitComparison& comparison, PeerProcess& peer, const 
                             const AttentionInputs& inputs) {
   BenchmarkRow row;
   row.given.problem = problem;
+  row.mean_kv_length = mean_length(inputs.kv_lengths);
   std::size_t tokens = std::size_t{problem.batch} * problem.q_len;
   if (problem.ragged_q) {
     tokens = 0;
@@ -169,6 +170,7 @@ Result<InvarianceTimes> time_stage(BitComparison& comparison, const InvarianceTi
   CUBINET_TRY_ASSIGN(const TimedRuns fast, capture(checked[1]));
   InvarianceTimes times{timing.stage, {}, {}, checked[0].verdict.correct() && checked[1].verdict.correct()};
   times.invariant.given.problem = problem;
+  times.invariant.mean_kv_length = mean_length(lengths);
   CUBINET_TRY(time_rounds(comparison, invariant, fast,
                           peer_question(times.invariant, lengths, {}, kTimedRuns, copies), times));
   return times;

@@ -33,6 +33,7 @@ std::string losses_of(const InvarianceSubject& subject) {
 
 std::string line_of(const InvarianceSubject& subject) {
   if (subject.error) return "not compared: " + printable(subject.error->to_line());
+  if (subject.stages.empty()) return "not compared";
   if (subject.keeps_bits()) return "keeps the bits of every row";
   return "keeps the bits of " + losses_of(subject);
 }

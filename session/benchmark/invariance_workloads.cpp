@@ -121,6 +121,7 @@ Result<AttentionProblem> invariance_problem(const AttentionProblem& given) {
   AttentionProblem problem = given;
   problem.prefill = problem.ragged_q = problem.lse = false;
   problem.q_len = 1;
+  if (problem.layout != QkvLayout::paged_kv) problem.tokens_per_page = AttentionProblem{}.tokens_per_page;
   problem.layout = QkvLayout::paged_kv;
   problem.separate_page_tables = false;
   problem.numerics = AttentionNumerics::fast;

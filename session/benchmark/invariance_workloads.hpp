@@ -22,7 +22,8 @@ inline constexpr std::uint32_t kInvarianceChunk = 512;
 inline constexpr std::uint32_t kInvarianceDraft = 8;
 
 // Returns the problem in which only what rows' bits depend on and the sizes are set: decode of one
-// token over paged KV. Returns invalid_argument if kv_len is too small or the mask is not causal.
+// token over paged KV, with pages of the default size if the KV given is not paged. Returns
+// invalid_argument if kv_len is too small or the mask is not causal.
 Result<AttentionProblem> invariance_problem(const AttentionProblem& given);
 
 // Returns the runs whose rows are compared. The first computes the whole first prompt. The others

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <numeric>
 
 namespace cubinet {
 
@@ -30,6 +31,11 @@ double standard_deviation(const std::vector<double>& values) {
   for (const double value : values)
     squares += (value - mean) * (value - mean);
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+double mean_length(const std::vector<std::int32_t>& lengths) {
+  const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+  return sum / static_cast<double>(lengths.size());
 }
 
 }  // namespace cubinet

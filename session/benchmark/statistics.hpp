@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace cubinet {
@@ -13,5 +14,7 @@ double median_of(std::vector<double> values);
 double median_ratio(const std::vector<double>& values, const std::vector<double>& by);
 // Returns the standard deviation of a sample; 0 for fewer than two values.
 double standard_deviation(const std::vector<double>& values);
+// Returns the mean of sequence lengths. REQUIRES: lengths is not empty.
+double mean_length(const std::vector<std::int32_t>& lengths);
 
 }  // namespace cubinet

@@ -105,8 +105,8 @@ constexpr SmallVariant kSmallOptions[] = {
      }},
 };
 
-// Adds every head dim with every type. Layouts and options take turns, so that each type and each
-// layout meets every option.
+// Adds every head dim with every type. Layouts and options take turns, so that each type meets
+// every layout and every option.
 void add_matrix(std::vector<SmallPrompts>& all) {
   std::size_t row = 0;
   for (const std::uint32_t head_dim : {64U, 72U, 80U, 88U, 96U, 128U, 192U, 256U, 512U}) {

@@ -54,6 +54,30 @@ TEST_CASE("bench invariance without a problem takes its own, with the other opti
   CHECK(row["error"]["code"] == "unsupported");
 }
 
+TEST_CASE("bench invariance without a problem keeps a batch and KV heads that are given") {
+  const Sandbox sandbox;
+  const ToolResult result = compare_bits_of(
+      sandbox, {"--dtype-kv", "e4m3", "--batch", "2", "--heads-kv", "4", "--iterations", "1", "--json"});
+  CAPTURE(result.err);
+  const auto row = result.json()["results"][0];
+  CHECK(row["kv_len"] == 4243);
+  CHECK(row["batch"] == 2);
+  CHECK(row["heads_q"] == 32);
+  CHECK(row["heads_kv"] == 4);
+}
+
+TEST_CASE("bench invariance pages KV that is given as contiguous") {
+  const Sandbox sandbox;
+  for (const char* layout : {"paged", "contiguous"}) {
+    const ToolResult result = compare_bits_of(
+        sandbox, {"--kv-len", "40", "--heads-q", "4", "--head-dim-qk", "64", "--dtype-kv", "e4m3",
+                  "--qkv-layout", layout, "--page-size", "0", "--iterations", "1", "--json"});
+    CAPTURE(result.err);
+    CHECK(result.status == 1);
+    CHECK(result.json()["results"][0]["error"]["code"] == "unsupported");
+  }
+}
+
 TEST_CASE("bench invariance refuses what it cannot compare") {
   const Sandbox sandbox;
   CHECK(compare_bits_of(sandbox, {"--kv-len", "40"}).status == 2);
@@ -62,6 +86,7 @@ TEST_CASE("bench invariance refuses what it cannot compare") {
   CHECK(compare_bits_of(sandbox, {"--kv-len", "40", "--heads-q", "4", "--mask", "dense"}).status == 2);
   CHECK(compare_bits_of(sandbox, {"--sweep", sandbox.path("none.txt")}).status == 2);
   CHECK(compare_bits_of(sandbox, {"--sweep", "s.txt", "--kv-len", "40"}).status == 2);
+  CHECK(compare_bits_of(sandbox, {"--sweep", ""}).status == 2);
   const ToolResult alone = compare_bits_of(sandbox, {"--peer", "P=cat"});
   CHECK(alone.status == 2);
   CHECK(contains(alone.err, "--peer-inputs"));

@@ -414,3 +414,33 @@ def test_two_parts_are_merged(stub, runtime):
             merge.run(first_o=o[0], first_lse=lse[0], second_o=o[1], second_lse=lse[1], o=o[2], tokens=6)
         with pytest.raises(cubinet.InvalidArgument, match="'second_lse' is missing"):
             merge.run(first_o=o[0], first_lse=lse[0], second_o=o[1], o=o[2])
+
+
+@pytest.mark.parametrize("head_dim", [72, 88])
+@pytest.mark.parametrize("type_q", ["bf16", "e4m3"])
+def test_rows_of_e4m3_that_are_no_multiples_of_16_bytes_have_strides_of_8(stub, runtime, type_q, head_dim):
+    dtype = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn"}
+    problem = dataclasses.replace(PROBLEM, prefill=True, q_len=5, heads_q=9, heads_kv=3, head_dim_qk=head_dim,
+                                  head_dim_v=head_dim, type_q=type_q, type_kv="e4m3")
+    cache = (50, 64, 3, head_dim)
+
+    def pages(address, row):
+        return Tensor(cache, dtype["e4m3"], address, strides=(64 * 3 * row, 3 * row, row, 1))
+
+    def given(row):
+        return {"q": Tensor((3, 5, 9, head_dim), dtype[type_q], 1 << 32), "k": pages(2 << 32, row),
+                "v": pages(3 << 32, row), "o": Tensor((3, 5, 9, head_dim), "bfloat16", 4 << 32),
+                "page_table": Tensor((3, PAGES), "int32", 5 << 32), "kv_lengths": Tensor((3,), "int32", 6 << 32)}
+
+    exchange.set_current_stream(0)
+    with runtime.attention(problem) as attention, attention.workspace() as workspace:
+        assert attention.info["kernel"] == "attention_prefill"
+        for row in (head_dim, head_dim + 8, head_dim + 24):
+            before = len(stub.launches())
+            attention.run(**given(row), workspace=workspace)
+            assert len(stub.launches()) > before
+        for row in (head_dim + 4, head_dim + 1):
+            with pytest.raises(cubinet.InvalidArgument, match="k.*multiples of 8 bytes"):
+                attention.run(**given(row), workspace=workspace)
+    with pytest.raises(cubinet.InvalidArgument, match="multiple of 16 with append"):
+        runtime.attention(dataclasses.replace(problem, append=True))

@@ -46,6 +46,16 @@ TEST_CASE("the lines of a row say who keeps the bits, where others lose them, an
   CHECK(contains(to_lines(wrong), "WRONG"));
 }
 
+TEST_CASE("a row without a plan states that nothing was compared, and why") {
+  InvarianceRow row;
+  row.subjects = {{"invariant"}, {"fast"}};
+  row.error = Error{ErrorCode::unsupported, "there is no plan"};
+  const std::string lines = to_lines(row);
+  CHECK(contains(lines, "invariant                not compared\n"));
+  CHECK_FALSE(contains(lines, "bits"));
+  CHECK(contains(lines, "there is no plan"));
+}
+
 TEST_CASE("the JSON has the rows of each stage, the times and the ratios of the rounds") {
   InvarianceResult result{"a device", 3, 7, {compared_row()}};
   auto document = nlohmann::json::parse(to_json(result));
@@ -55,7 +65,8 @@ TEST_CASE("the JSON has the rows of each stage, the times and the ratios of the 
   CHECK(row["case_tag"] == "prompt");
   CHECK(row["implementations"][0]["keeps_bits"] == true);
   CHECK(row["implementations"][1]["keeps_bits"] == false);
-  CHECK(row["implementations"][1]["stages"][0] == nlohmann::json({{"stage", "decode"}, {"rows", 8}, {"equal", 2}}));
+  CHECK(row["implementations"][1]["stages"][0] ==
+        nlohmann::json({{"stage", "decode"}, {"rows", 8}, {"equal", 2}}));
   CHECK(row["implementations"][2]["error"]["code"] == "io");
   CHECK(row["times"][0]["ratio"] == 1.5);
   CHECK(row["times"][0]["peers"][0]["ratio"] == 0.5);

@@ -7,6 +7,9 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 using namespace cubinet;
 using test::BenchmarkSetting;
@@ -75,7 +78,8 @@ TEST_CASE("a peer gets every run as files, and one that answers other bytes lose
   // Each of these writes an output as large as its Q. The first peer's is constant, the second's
   // is that Q: other tokens have other bits, and the same token the same ones.
   const auto peer = [&](const std::string& output) {
-    return "while read l; do case \"$l\" in *kv_lengths*) echo '{\"ready\": \"it\"}';; *output*) cd '" +
+    return "while read l; do echo \"$l\" >>'" + folder.path().string() +
+           "/questions'; case \"$l\" in *kv_lengths*) echo '{\"ready\": \"it\"}';; *output*) cd '" +
            folder.path().string() + "'; " + output +
            "; echo '{\"written\": \"it\"}';; *) echo '{\"seconds\": 50}';; " + "esac; done";
   };
@@ -97,6 +101,12 @@ TEST_CASE("a peer gets every run as files, and one that answers other bytes lose
   CHECK(contains(result.rows[0].subjects[5].error->message, "2 bytes"));
   REQUIRE(result.rows[0].times[0].invariant.peers.size() == 4);
   CHECK(result.rows[0].times[0].invariant.peers[0].seconds == std::vector<double>{50});
+  // The stage "decode" computes a row of each of the ends 1 and 40, which are sent as lengths.
+  std::ifstream file(folder / "questions");
+  const std::string questions((std::istreambuf_iterator<char>(file)), {});
+  CHECK(contains(questions, "\"mean_kv_length\":1.0"));
+  CHECK(contains(questions, "\"mean_kv_length\":40.0"));
+  CHECK_FALSE(contains(questions, "\"mean_kv_length\":0.0"));
 }
 
 TEST_CASE("options that cannot be compared are refused before anything runs") {

@@ -40,6 +40,8 @@ TEST_CASE("a compared problem keeps what bits depend on and drops the rest") {
   wanted.window = 300;
   wanted.soft_cap = 20;
   CHECK(ok(invariance_problem(given)) == wanted);
+  given.tokens_per_page = 0;  // as the tool states contiguous KV
+  CHECK(ok(invariance_problem(given)) == wanted);
   given.kv_len = given.q_len = 15;
   CHECK(contains(invariance_problem(given).error().message, "AttentionProblem::kv_len"));
   given = given_problem(1000);

@@ -19,3 +19,8 @@ TEST_CASE("a sample of one value does not deviate") {
   CHECK(standard_deviation({5}) == 0);
   CHECK(standard_deviation({1, 3}) == doctest::Approx(1.41421356));
 }
+
+TEST_CASE("the mean of lengths counts every sequence") {
+  CHECK(mean_length({7}) == 7);
+  CHECK(mean_length({1, 2, 2'000'000'000, 2'000'000'001}) == 1'000'000'001);
+}

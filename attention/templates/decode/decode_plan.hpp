@@ -46,7 +46,7 @@ inline constexpr std::uint32_t kSplitTokensMultiple = 128;
 // a fixed length it uses the first tile that fits, because the cost depends on the batch.
 //
 // Returns invalid_argument if the number or length of splits is out of range, if sizes exceed the
-// limits of the kernels or of CUDA, or if the workspace exceeds 2^62 bytes. Returns unsupported if
+// limits of the kernels or of CUDA, or if the workspace exceeds 2^56 bytes. Returns unsupported if
 // no tile, or none of `tiles`, fits the shared memory of the device. REQUIRES: check_problem and
 // check_device succeed; neither decode_gap() nor the family finds a gap.
 //

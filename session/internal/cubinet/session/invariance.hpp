@@ -65,8 +65,9 @@ struct InvarianceResult {
 // its last chunk, verification and decode, by both numerics and the peers in the same rounds.
 //
 // Of a case its problem, tag and `where` count, and of the problem neither q_len, numerics, layout
-// nor append; cases that are then equal are compared once. Peers need `options.peer_folder`. Calls `progress`
-// after each case. Errors are those of benchmark(); the error of one case is stored in its row.
+// nor append; cases that are then equal are compared once. Peers need `options.peer_folder`. Calls
+// `progress` after each case. Errors are those of benchmark(); the error of one case is stored in
+// its row.
 Result<InvarianceResult> compare_bits(const Session& session, const BenchmarkOptions& options,
                                       const Callback<void(const InvarianceRow&)>& progress = {});
 
