@@ -160,6 +160,25 @@ TEST_CASE("A second kernel folds the segments of a tile if they are more than 12
   CHECK(folds_apart(llama(8, 129 * 512), 1));
 }
 
+TEST_CASE("The estimate counts the segments that sequences of known lengths store") {
+  struct Asked final : CostModel {
+    KernelCost cost(const KernelWork& work) const override {
+      *partial_bytes = work.partial_bytes;
+      return {1, true};
+    }
+    std::shared_ptr<double> partial_bytes = std::make_shared<double>(0);
+  };
+  const auto model = std::make_shared<const Asked>();
+  PlanRequest asked = request(invariant(llama(4, 4096)));
+  asked.problem.kv_lengths = {4096, 1000, 512, 0};
+  asked.options.splits = 2;
+  asked.options.costs = model;
+  REQUIRE(plan_decode(asked, kAttentionDecode, std::vector{DecodeTile{16, 64, 2}}));
+  // 8, 2, 1 and 1 segments for 8 blocks, which take 2 each: the first sequence stores all but one
+  // of 8, with 8 rows for each of 8 KV heads.
+  CHECK(*model->partial_bytes == 7 * 8 * 8 * 128 * sizeof(float));
+}
+
 TEST_CASE("Verification with known lengths has whole tiles, because segments of 64 rows are 32 KiB each") {
   AttentionProblem problem = llama(16, 4096, 8);
   problem.kv_lengths.assign(16, 4096);

@@ -144,7 +144,7 @@ class DecodeDivision {
 
   // Returns the most partial results of a tile in `count` equal parts with invariant numerics: one
   // of each segment, except that the CTA that begins the tile folds its own.
-  std::uint32_t stored_segments(std::uint32_t count, std::uint32_t unit) const {
+  std::uint32_t most_stored_segments(std::uint32_t count, std::uint32_t unit) const {
     const std::uint32_t segments = divide_up(readable_tokens(problem_.kv_len), unit);
     return segments - divide_up(segments, count) + 1;
   }
@@ -158,7 +158,7 @@ class DecodeDivision {
     if (!can_combine_) return false;
     if (count == 1) return divide_up(readable_tokens(problem_.kv_len), unit) > kSeldom * most_inside;
     const std::uint64_t rows = std::uint64_t{problem_.batch} * problem_.q_len * problem_.heads_q;
-    return rows <= kFewRowsOfEach * request_.device.sm_count || stored_segments(count, unit) > most_inside;
+    return rows <= kFewRowsOfEach * request_.device.sm_count || most_stored_segments(count, unit) > most_inside;
   }
 
   // Returns the splits with their cost. A CTA takes at least `min_units` units; by default two, or
@@ -266,6 +266,15 @@ class DecodeDivision {
     return share;
   }
 
+  // Returns the partial results of all tiles of a KV head with invariant numerics. A CTA takes
+  // `share` segments. The first tiles stand for all.
+  double stored_segments(double share, const Lengths& counted) const {
+    double stored = 0;
+    for (const std::uint32_t segments : counted.first)
+      stored += segments > share ? segments - share + 1 : 0;
+    return stored / static_cast<double>(counted.first.size()) * static_cast<double>(tiles());
+  }
+
   // Returns the cost for sequences `shorter` times shorter.
   KernelCost cost(const DecodeSplits& splits, std::uint32_t shorter) const {
     const Lengths& counted = lengths(splits.unit, shorter);
@@ -299,13 +308,10 @@ class DecodeDivision {
     work.all_work_items = items.all * problem_.heads_kv;
     const std::uint64_t tile_rows = std::min(problem_.group_size() * problem_.q_len, tile_.shape.q);
     if (work.splits > 1) {
-      const std::uint32_t of_tile =
-          problem_.is_invariant() ? stored_segments(work.splits, splits.unit) : work.splits;
-      const double partials = problem_.is_invariant()
-                                  ? static_cast<double>(tiles() * problem_.heads_kv) * of_tile
-                                  : work.all_work_items;
+      const double partials = problem_.is_invariant() ? problem_.heads_kv * stored_segments(share, counted)
+                                                      : work.all_work_items;
       work.partial_bytes = partials * static_cast<double>(tile_rows * problem_.head_dim_v * sizeof(float));
-      work.combine_rounds = combine_rounds(of_tile);
+      work.combine_rounds = combine_rounds(work.splits);
       work.combine_blocks = static_cast<double>(problem_.heads_q) * problem_.q_len * problem_.batch;
       work.sequences = problem_.batch;
     }
