@@ -2,14 +2,13 @@
 #pragma once
 // A batch of prefill attention in host memory, whose rows are packed, for kernels that run on the
 // host.
-#include "lanes/fields.hpp"
+#include "prefill_sizes.hpp"
 
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <random>
 #include <vector>
 
@@ -33,8 +32,8 @@ class PrefillBatch {
   static constexpr int kColumnsV = parameters::head_dim_v;
 
   explicit PrefillBatch(const BatchSizes& sizes) : sizes_(sizes) {
-    q_offsets_ = sums_of(sizes.q_lengths);
-    kv_offsets_ = sums_of(sizes.kv_lengths);
+    q_offsets_ = offsets_of(sizes.q_lengths);
+    kv_offsets_ = offsets_of(sizes.kv_lengths);
     std::mt19937 dice(7);
     q_ = random(dice, q_offsets_.back() * sizes.heads_q * kColumnsQk);
     k_ = random(dice, kv_offsets_.back() * sizes.heads_kv * kColumnsQk);
@@ -94,11 +93,6 @@ class PrefillBatch {
   std::vector<float> lse;
 
  private:
-  static std::vector<std::int32_t> sums_of(const std::vector<std::int32_t>& lengths) {
-    std::vector<std::int32_t> sums(lengths.size() + 1);
-    std::partial_sum(lengths.begin(), lengths.end(), sums.begin() + 1);
-    return sums;
-  }
   static std::vector<std::uint16_t> random(std::mt19937& dice, int count) {
     std::vector<std::uint16_t> elements(static_cast<std::size_t>(count) + 1);
     for (std::uint16_t& element : elements)
@@ -116,24 +110,16 @@ class PrefillBatch {
     const auto rows = row(q_offsets_, sequences(), 0, sizes_.heads_q, 0);
     output.assign(rows * kColumnsV, kUntouched);
     lse.assign(rows, static_cast<float>(kUntouched));
-    p_.batch = sequences();
-    p_.q_len = *std::max_element(sizes_.q_lengths.begin(), sizes_.q_lengths.end());
-    p_.max_kv_length = *std::max_element(sizes_.kv_lengths.begin(), sizes_.kv_lengths.end());
+    set_sizes(p_, sizes_, q_offsets_);
     p_.window = sizes_.window;
     p_.softmax_scale_log2 = 0.7f;
     p_.output_scale = 1.25f;
     p_.soft_cap = 3.0f;
-    p_.q_offsets = address_of(q_offsets_);
-    p_.kv_lengths = address_of(sizes_.kv_lengths);
     p_.o = reinterpret_cast<std::uint64_t>(output.data());
     p_.lse = reinterpret_cast<std::uint64_t>(lse.data());
     if (sizes_.has_sinks) p_.sinks = reinterpret_cast<std::uint64_t>(sinks_.data());
     p_.o_head_stride = kColumnsV;
     p_.o_token_stride = p_.o_head_stride * sizes_.heads_q;
-    p_.heads_q = divisor(sizes_.heads_q);
-    p_.heads_kv = divisor(sizes_.heads_kv);
-    p_.group = divisor(sizes_.heads_q / sizes_.heads_kv);
-    p_.tile_heads = divisor(sizes_.tile_heads);
   }
 
   static constexpr std::uint16_t kUntouched = 0x4321;

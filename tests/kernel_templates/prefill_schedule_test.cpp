@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the schedule of attention_prefill_wgmma on the host. lanes/ has the lanes of a warp and
 // replaces the headers of the device library that have instructions.
-#include "lanes/fields.hpp"
+#include "prefill_sizes.hpp"
 
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
 
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <random>
 #include <set>
 #include <tuple>
@@ -34,21 +33,12 @@ struct Batch {
 
 // Returns the tiles of a CTA whose indices are 0 and then `step` more each time.
 std::vector<Tile> tiles_of(const Batch& batch, int step = 1) {
-  std::vector<std::int32_t> offsets(batch.q_lengths.size() + 1);
-  std::partial_sum(batch.q_lengths.begin(), batch.q_lengths.end(), offsets.begin() + 1);
+  const std::vector<std::int32_t> offsets = offsets_of(batch.q_lengths);
   AttentionPrefillParameters p{};
-  p.batch = static_cast<int>(batch.q_lengths.size());
-  p.q_len = *std::max_element(batch.q_lengths.begin(), batch.q_lengths.end());
-  p.max_kv_length = *std::max_element(batch.kv_lengths.begin(), batch.kv_lengths.end());
+  set_sizes(p, batch, offsets);
   p.window = 1 << 30;
-  p.q_offsets = address_of(offsets);
-  p.kv_lengths = address_of(batch.kv_lengths);
   p.splits = batch.splits;
   p.split_tokens = batch.split_tokens;
-  p.heads_q = divisor(batch.heads_q);
-  p.heads_kv = divisor(batch.heads_kv);
-  p.group = divisor(batch.heads_q / batch.heads_kv);
-  p.tile_heads = divisor(batch.tile_heads);
   std::vector<Tile> tiles;
   Warp::run([&] {
     Schedule schedule(p);
