@@ -31,8 +31,8 @@ CONSTANTS = {
     "start": "start, empty_block",
     "items": "Readers::item, next_item",
     "turnover": "turnover",
-    "combine inside": "reduction_inside; divides partial_rate",
-    "combine apart": "reduction, reduction_per_split; divides partial_rate",
+    "combine inside": "reduction_inside, combine_round; divides partial_rate",
+    "combine apart": "reduction, reduction_per_split, reduction_wave, reduction_length; divides partial_rate",
 }
 PRIOR = 0.01  # the weight of a factor's logarithm; all alternatives of a problem weigh at most 1
 ROUNDS = 30

@@ -184,7 +184,7 @@ class SegmentFold {
                              Memory& memory) {
     // Threads without a column compute the last ones again.
     const int first = minimum(static_cast<int>(threadIdx.x) * kElements, head_dim_v - kElements);
-    FoldedSegments<kElements> folded;
+    FoldedRowPart<kElements> folded;
     folded.add(partial, slots, {row_of_tile, first, true});
 #pragma unroll
     for (int i = 0; i < kElements; ++i)

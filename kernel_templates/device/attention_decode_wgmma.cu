@@ -125,7 +125,7 @@ __device__ inline void process_item(const AttentionDecodeParameters& p, const Wo
   async_copy_commit();
   stream.fill();
   stream.wait_for_earlier_copies();
-  // With invariant numerics there are no registers to keep the item in.
+  // There are no registers to keep the item in with invariant numerics.
   const SharedAddress item_shared = q_shared + Shape::kSharedBytes - Shape::kItemBytes;
   if (Shape::kInvariant && threadIdx.x == 0) store_shared_object(item_shared, item);
   __syncthreads();

@@ -91,7 +91,8 @@ double read_time(const TrafficCosts& costs, const KernelWork& work, double slots
   return std::max(time, alone(costs, work, readers_of(costs, work), work.largest_block_bytes));
 }
 
-// Returns the time of the kernel that combines partial results. An SM holds eight of its CTAs.
+// Returns the time of the kernel that combines partial results. An SM holds eight of its CTAs of
+// 128 threads. Those of more than 256 columns have 256 threads, which is not counted.
 double time_of_reduction(const TrafficCosts& costs, const KernelWork& work) {
   constexpr double held = 8;
   const double further_waves = std::max(work.combine_blocks / (held * work.multiprocessors) - 1, 0.0);

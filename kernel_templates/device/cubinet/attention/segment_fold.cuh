@@ -27,9 +27,9 @@ __device__ inline void load_floats(float (&values)[kElements], GlobalAddress sou
   }
 }
 
-// The folded segments of a row, for `kElements` of its elements.
+// The folded segments of `kElements` elements of a row.
 template <int kElements>
-struct FoldedSegments {
+struct FoldedRowPart {
   RowFold fold;
   float values[kElements] = {};
 
@@ -83,7 +83,7 @@ __device__ inline void fold_shared_tile(const AttentionDecodeParameters& p, cons
   for (int index = threadIdx.x; index < Shape::kTileQ * kParts; index += Shape::kThreads) {
     const RowPart part{index / kParts, index % kParts * kElements, rows.holds(index / kParts)};
     if (!part.is_there) return;
-    FoldedSegments<kElements> folded;
+    FoldedRowPart<kElements> folded;
     folded.add(partial, slots, part);
     const OutputRow target = output_row(rows, item.sequence, head_kv, part.row);
     const float scale = v_scale<Shape::kHasHeadScales>(p, item.sequence.index, head_kv);

@@ -217,7 +217,7 @@ class KvStream {
   // look-ups of `fill`. Afterwards every lane holds the pages of the slice that is copied next.
   SlicePages pages_;
   SlicePages next_pages_ = {};  // of the slice after `pages_`, the same in every lane
-  // With invariant numerics, the pages of the next refills.
+  // These are the pages of the next refills, with invariant numerics.
   SlicePages next_v_[Shape::kAtOnce] = {};
   SlicePages next_k_[Shape::kAtOnce] = {};
 };

@@ -64,10 +64,10 @@ struct InvarianceResult {
 // their outputs and, for ours, their log-sum-exps are equal by memcmp. Then times the whole prompt,
 // its last chunk, verification and decode, by both numerics and the peers in the same rounds.
 //
-// Of a case its problem, tag and `where` count, and of the problem neither q_len, numerics, layout
-// nor append; cases that are then equal are compared once. Peers need `options.peer_folder`. Calls
-// `progress` after each case. Errors are those of benchmark(); the error of one case is stored in
-// its row.
+// It ignores everything in a case but its problem, tag and `where`, and the problem's q_len,
+// numerics, layout and append. It compares cases that are then equal once. Peers need
+// `options.peer_folder`. Calls `progress` after each case. Errors are those of benchmark(); the
+// error of one case is stored in its row.
 Result<InvarianceResult> compare_bits(const Session& session, const BenchmarkOptions& options,
                                       const Callback<void(const InvarianceRow&)>& progress = {});
 
