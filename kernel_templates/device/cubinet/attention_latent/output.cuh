@@ -37,6 +37,21 @@ __device__ inline float element_of(const Output& output, int half, int tile, int
   return __fmul_rn(half == 0 ? output[tile].r[k] : output[tile].r[2 + k], factor);
 }
 
+// Stores a row of four adjacent tiles from `target` on. All lanes of the warp must call it.
+template <typename Element>
+__device__ inline void store_tiles(GlobalAddress target, const float (&values)[4][2], bool exists) {
+  const int lane = static_cast<int>(threadIdx.x & 3);
+  // Tiles of fewer rows lack the registers to exchange elements.
+  if constexpr (tile_size_q == kProductRows) {
+    store_four_tiles<Element>(lane, target, values, exists);
+  } else if (exists) {
+#pragma unroll
+    for (int tile = 0; tile < 4; ++tile)
+      store_two_elements<Element>(target + (tile * 8 + lane * 2) * int{sizeof(Element)}, values[tile][0],
+                                  values[tile][1]);
+  }
+}
+
 // Stores the warpgroup's columns of a row, from `target` on. All lanes of the warp must call it.
 template <typename Element>
 __device__ inline void store_row(const Output& output, int half, GlobalAddress target, float factor,
@@ -50,7 +65,7 @@ __device__ inline void store_row(const Output& output, int half, GlobalAddress t
       for (int k = 0; k < 2; ++k)
         values[tile][k] = element_of(output, half, first + tile, k, factor);
     }
-    store_four_tiles<Element>(target + first * 8 * sizeof(Element), values, exists);
+    store_tiles<Element>(target + first * 8 * sizeof(Element), values, exists);
   }
 }
 
@@ -136,7 +151,7 @@ __device__ inline void combine_two(const AttentionDecodeParameters& p, const Par
             values[tile][k] = __fadd_rn(__fmul_rn(own_weight, own), __fmul_rn(other_weight, other)) * factor;
           }
         }
-        store_four_tiles<dtype_o>(address + (first + of_four) * 8 * sizeof(dtype_o), values, exists);
+        store_tiles<dtype_o>(address + (first + of_four) * 8 * sizeof(dtype_o), values, exists);
       }
     }
     if (exists && place.has_lse() && p.lse != 0) store_global_float(p.lse + 4 * target.index(p), lse * kLn2);
