@@ -86,9 +86,11 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1) __cluster_dims_
   extern __shared__ __align__(1024) unsigned char shared[];
   prefetch_look_ups<Shape>(p);
   const SharedLayout layout{shared_address(shared)};
-  if (threadIdx.x == kWarpgroup) layout.init();
   if constexpr (kCopiesBoxes) {
     if (BoxProducer::copies_boxes()) BoxProducer::make_map(p, layout);
+    if (threadIdx.x == kWarpgroup) layout.init();  // meanwhile
+  } else if (threadIdx.x == 0) {
+    layout.init();
   }
   wait_for_prerequisites();
   launch_dependents();

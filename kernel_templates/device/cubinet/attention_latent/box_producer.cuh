@@ -107,9 +107,9 @@ class BoxProducer : private QProducer<kQCopyThreads> {
       next = page_of(table, tokens, token + kSlice);
       mbarrier_wait(layout_.kv_empty(slot, Part::rest), (phases >> slot & 1) ^ 1);
       phases ^= 1u << slot;
-      prefetch_bytes_to_l2(p_.k + sizeof(dtype_kv) * (page * p_.k_page_stride +
-                                                      (token & (page_size - 1)) * p_.k_token_stride),
-                           head_dim_qk * sizeof(dtype_kv));
+      prefetch_bytes_to_l2(
+          p_.k + sizeof(dtype_kv) * (page * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride),
+          head_dim_qk * sizeof(dtype_kv));
     }
   }
 

@@ -128,8 +128,8 @@ __device__ inline void combine_two(const AttentionDecodeParameters& p, const Par
     const float lse = epilogue.add_sink(total != 0.0f ? highest + log2_approx(total) : negative_infinity());
     const float factor = (total != 0.0f ? reciprocal_approx(total) : 0.0f) * epilogue.factor;
     const float own_factor = half == 0 ? ends.factor[0] : ends.factor[1];
-    const GlobalAddress source = p.partial_o + 4 * (partial * head_dim_v + place.first_column) +
-                                 8 * (threadIdx.x & 3);
+    const GlobalAddress source =
+        p.partial_o + 4 * (partial * head_dim_v + place.first_column) + 8 * (threadIdx.x & 3);
     const GlobalAddress address = target.address<dtype_o>(p) + place.first_column * sizeof(dtype_o);
     constexpr int kAtOnce = kConvertsKv ? 4 : 8;
 #pragma unroll

@@ -63,7 +63,7 @@ class Producer : private QProducer<kWarpgroup> {
     const GlobalAddress table = p_.page_table + 4 * (item.sequence.index * p_.page_table_stride);
     int pages[kRows];
     look_up(pages, table, tokens, 0);
-    copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
+    if (slices == 0) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
 #pragma unroll 1
     for (int i = 0; i < slices; ++i) {
       const int token = tokens.begin + i * kSlice;
@@ -93,6 +93,8 @@ class Producer : private QProducer<kWarpgroup> {
           mbarrier_arrive_with_copies(layout_.kv_full(slot, position / kBlocksOfGroup));
       }
       phases_ ^= 1u << slot;
+      // The first slice comes first, because its slot may be free before Q of the item before.
+      if (i == 0) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
     }
   }
 };

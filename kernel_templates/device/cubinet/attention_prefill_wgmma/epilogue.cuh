@@ -3,7 +3,6 @@
 // The output of `attention_prefill_wgmma`: sinks, LSEs, partial results, and stores from registers.
 #include <cubinet/attention/output.cuh>
 #include <cubinet/attention/splits.cuh>
-#include <cubinet/attention/tile_stores.cuh>
 #include <cubinet/attention_prefill_wgmma/softmax.cuh>
 #include <cubinet/elements.cuh>
 
@@ -149,24 +148,26 @@ class Epilogue {
                        make_uint2(__float_as_uint(finished.normalised(output[tile].r[2 * half])),
                                   __float_as_uint(finished.normalised(output[tile].r[2 * half + 1]))));
     } else {
-      constexpr int kInFours = kOutputTiles / 4 * 4;
+      const bool odd = lane % 2 != 0;
+      const GlobalAddress row = target;
+      target += lane % 2 * 16 + lane / 2 * 8;
 #pragma unroll
-      for (int first = 0; first < kInFours; first += 4) {
-        float values[4][2];
+      for (int tile = 0; tile + 1 < kOutputTiles; tile += 2) {
+        unsigned words[2];
 #pragma unroll
-        for (int tile = 0; tile < 4; ++tile) {
-#pragma unroll
-          for (int k = 0; k < 2; ++k)
-            values[tile][k] = finished.normalised(output[first + tile].r[2 * half + k]);
-        }
-        attention::store_four_tiles<Element>(lane, target + first * 16, values, exists);
+        for (int i = 0; i < 2; ++i)
+          words[i] = pack2<Element>(finished.normalised(output[tile + i].r[2 * half]),
+                                    finished.normalised(output[tile + i].r[2 * half + 1]));
+        const unsigned other = __shfl_xor_sync(kAllLanes, odd ? words[0] : words[1], 1);
+        const uint2 pair = odd ? make_uint2(other, words[1]) : make_uint2(words[0], other);
+        if (exists) store_global_8(target + tile * 16, pair);
       }
-      if (!exists) return;
-#pragma unroll
-      for (int tile = kInFours; tile < kOutputTiles; ++tile)
-        store_global_4(target + tile * 16 + lane * 4,
-                       pack2<Element>(finished.normalised(output[tile].r[2 * half]),
-                                      finished.normalised(output[tile].r[2 * half + 1])));
+      if constexpr (kOutputTiles % 2 != 0) {  // the last tile has no partner
+        const float* const last = output[kOutputTiles - 1].r + 2 * half;
+        if (exists)
+          store_global_4(row + (kOutputTiles - 1) * 16 + lane * 4,
+                         pack2<Element>(finished.normalised(last[0]), finished.normalised(last[1])));
+      }
     }
   }
 
