@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stores of product tiles from registers. Of each row of a tile of 8 columns, four lanes have two
-// adjacent elements each, so a store of these alone would write parts of sectors. The lanes exchange
-// elements first, and write 64 or 128 adjacent bytes of a row together.
+// adjacent elements each, so a store of these alone would write parts of sectors. The lanes
+// exchange elements first, and write 64 or 128 adjacent bytes of a row together.
 #include <cubinet/elements.cuh>
 
 namespace cubinet::attention {
 
 // Exchanges words with the lane whose index differs in `kBit`. The lower lane keeps `first` and
-// receives that of the upper one; the upper lane keeps `second`. `joined` has the lower lane's words
-// first. All lanes of the warp must call it.
+// receives that of the upper one; the upper lane keeps `second`. `joined` has the lower lane's
+// words first. All lanes of the warp must call it.
 template <int kBit, int kWords>
 __device__ inline void join_with_lane(int lane, unsigned (&joined)[2 * kWords],
                                       const unsigned (&first)[kWords], const unsigned (&second)[kWords]) {

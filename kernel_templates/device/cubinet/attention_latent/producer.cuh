@@ -7,8 +7,8 @@
 
 namespace cubinet::attention_latent {
 
-// Copies Q with kThreads threads. A thread copies one 16-byte chunk of each block of some rows, of Q
-// and of KV.
+// Copies Q with kThreads threads. A thread copies one 16-byte chunk of each block of some rows, of
+// Q and of KV.
 template <int kThreads>
 class QProducer {
  protected:
