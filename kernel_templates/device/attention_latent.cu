@@ -68,7 +68,7 @@
 
 namespace cubinet::attention_latent {
 
-template <bool kConverts, bool kInClusters>
+template <bool kConverts, bool kInBoxes>
 struct ProducerOf {
   using Type = ConvertingProducer;
 };
@@ -86,7 +86,12 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1) __cluster_dims_
   extern __shared__ __align__(1024) unsigned char shared[];
   prefetch_look_ups<Shape>(p);
   const SharedLayout layout{shared_address(shared)};
-  if (threadIdx.x == 0) layout.init();
+  if constexpr (kCopiesBoxes) {
+    if (BoxProducer::copies_boxes()) BoxProducer::make_map(p, layout);
+    if (threadIdx.x == kWarpgroup) layout.init();  // meanwhile
+  } else if (threadIdx.x == 0) {
+    layout.init();
+  }
   wait_for_prerequisites();
   launch_dependents();
   if constexpr (kClusterSize == 1) {
@@ -100,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1) __cluster_dims_
   if (role == 0) {
     give_registers<kProducerRegisters>();
     const WorkDivision division(p, block);
-    ProducerOf<kConvertsKv, (kClusterSize > 1)>::Type producer(p, layout);
+    ProducerOf<kConvertsKv, kCopiesBoxes>::Type producer(p, layout);
     for_each_item(p, division, [&](const WorkItem& item, const PackedRows& rows, const ItemTokens& tokens) {
       producer.process(item, rows, tokens);
     });

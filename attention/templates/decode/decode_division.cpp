@@ -109,9 +109,9 @@ class DecodeDivision {
       weigh(wanted, all * wanted);
     }
     // Tries the same number of CTAs for each SM, independent of where tiles end. If the CTAs do not
-    // divide evenly, the other SMs wait for those that have one more. CTAs of latent attention are
-    // excluded: they are pipelines, which lose 5 to 20 us between two tiles.
-    if (problem_.is_mla_generation()) return best;
+    // divide evenly, the other SMs wait for those that have one more. Other kernels of latent
+    // attention than attention_latent are pipelines that lose 5 to 20 us between two tiles.
+    if (problem_.is_mla_generation() && tile_.block.reader != KvReader::latent) return best;
     const std::uint64_t multiprocessors = request_.device.sm_count;
     for (std::uint64_t of_each = 1; of_each * multiprocessors / problem_.heads_kv <= limit; ++of_each) {
       const std::uint64_t blocks = of_each * multiprocessors / problem_.heads_kv;

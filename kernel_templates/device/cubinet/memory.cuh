@@ -66,6 +66,12 @@ __device__ inline void prefetch_to_l2(GlobalAddress address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
+// Prefetches bytes to the L2 cache with one instruction (sm_90 and later). The address and the
+// number of bytes must be multiples of 16.
+__device__ inline void prefetch_bytes_to_l2(GlobalAddress address, unsigned bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(address), "r"(bytes));
+}
+
 __device__ inline void store_global_16(GlobalAddress address, const uint4& v) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v.x), "r"(v.y), "r"(v.z),
                "r"(v.w)

@@ -10,33 +10,38 @@ namespace cubinet::attention_latent {
 
 static_assert(kSharedBytes > 114 * 1024, "a CTA has its SM, and so its tensor map, for itself");
 
-// Copies Q and KV. One warp copies the slices of which every token is read, as boxes of the rows of
-// a page and the columns of a block. All warps copy a shorter last slice in chunks of 16 bytes,
-// because no token after its end may be read.
-class BoxProducer : private QProducer {
+// Copies Q and KV. The first warp copies the slices of which every token is read, as boxes of the
+// rows of a page and the columns of a block. The others copy Q, and the second one then prefetches
+// later slices. All warps copy a shorter last slice in chunks of 16 bytes, because no token after
+// its end may be read.
+class BoxProducer : private QProducer<kQCopyThreads> {
  public:
-  __device__ BoxProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
-      : QProducer(p, layout), map_(paged::own_tensor_map()) {
+  // Makes the tensor map in the shared memory of Q, to which no other CTA writes. The groups of the
+  // tensor are pages. The warp that copies boxes must call it, before all threads of the cluster
+  // wait for each other. It reads no memory that an earlier kernel may write.
+  __device__ static void make_map(const AttentionDecodeParameters& p, const SharedLayout& layout) {
     constexpr int kBytes = sizeof(dtype_kv);
-    // Makes the map in the shared memory of Q, to which no other CTA writes. The groups of the
-    // tensor are pages.
-    if (copies_boxes()) {
-      make_tensor_map(map_, layout.q(),
-                      {p.k, head_dim_qk, page_size, 0x7fffffff, 1ull * kBytes * p.k_token_stride,
-                       1ull * kBytes * p.k_page_stride, kBlockElements, kBoxRows});
-    }
-    synchronize_copies();
+    make_tensor_map(paged::own_tensor_map(), layout.q(),
+                    {p.k, head_dim_qk, page_size, 0x7fffffff, 1ull * kBytes * p.k_token_stride,
+                     1ull * kBytes * p.k_page_stride, kBlockElements, kBoxRows});
   }
+  __device__ static bool copies_boxes() { return threadIdx.x < 32; }
+
+  __device__ BoxProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
+      : QProducer(p, layout), map_(paged::own_tensor_map()) {}
 
   __device__ void process(const WorkItem& item, const PackedRows& rows, const ItemTokens& tokens) {
     const int slices = tokens.steps();
     const int whole = maximum(tokens.end - tokens.begin, 0) / kSlice;
     const GlobalAddress table = p_.page_table + 4 * (item.sequence.index * p_.page_table_stride);
-    const int first_page = copies_boxes() ? page_of_box(table, tokens, 0) : 0;
     int pages[kRows];
     if (whole < slices) look_up(pages, table, tokens, whole);
-    copy_q(item.sequence, rows);
-    if (copies_boxes()) copy_boxes(first_page, table, tokens, whole);
+    if (copies_boxes()) {
+      copy_boxes(table, tokens, whole);
+    } else {
+      copy_q(item.sequence, rows, thread() - 32);
+      if (thread() < 64) prefetch_rows(table, tokens, whole);
+    }
     phases_ ^= ((whole + 1) / 2 & 1) | (whole / 2 & 1) << 1;
     if (whole < slices) copy_rest(pages, tokens, whole);
   }
@@ -44,35 +49,30 @@ class BoxProducer : private QProducer {
  private:
   static constexpr int kBoxRows = minimum(page_size, kOwnTokens);
   static constexpr int kBoxes = kOwnTokens / kBoxRows;
+  static constexpr int kSlicesAhead = 2;
 
   __device__ int thread() const { return threadIdx.x % kWarpgroup; }
-  __device__ bool copies_boxes() const { return thread() < 32; }
   __device__ static void synchronize_copies() { synchronize_warps(10, kWarpgroup); }
 
   // Returns the first token of the thread's box, relative to the slice.
   __device__ int token_of_box() const { return layout_.first_own_token() + thread() % kBoxes * kBoxRows; }
-  __device__ int page_of_box(GlobalAddress table, const ItemTokens& tokens, int slice) const {
-    const int token = tokens.begin + slice * kSlice + token_of_box();
+  __device__ int page_of(GlobalAddress table, const ItemTokens& tokens, int token) const {
     return paged::page_of_token<page_size>(table, token, token < tokens.end);
   }
+  __device__ int page_of_box(GlobalAddress table, const ItemTokens& tokens, int slice) const {
+    return page_of(table, tokens, tokens.begin + slice * kSlice + token_of_box());
+  }
 
-  // Copies the whole slices with one warp. Prefetches the slice after the next one to the L2 cache.
-  __device__ void copy_boxes(int page, GlobalAddress table, const ItemTokens& tokens, int slices) const {
+  // Copies the whole slices with one warp.
+  __device__ void copy_boxes(GlobalAddress table, const ItemTokens& tokens, int slices) const {
     unsigned phases = phases_;
-    int next = page_of_box(table, tokens, 1);
+    int next = page_of_box(table, tokens, 0);
 #pragma unroll 1
     for (int i = 0; i < slices; ++i) {
       const int slot = i & 1;
       const unsigned parity = (phases >> slot & 1) ^ 1;
-      const int own_page = page;
-      page = next;
-      next = page_of_box(table, tokens, i + 2);
-      if (i + 2 < slices && thread() < kBoxes) {
-        const int row_ahead = (tokens.begin + (i + 2) * kSlice + token_of_box()) & (page_size - 1);
-#pragma unroll
-        for (int position = 0; position < kBlocksQk; ++position)
-          prefetch_box(map_, block_at(position) * kBlockElements, row_ahead, next);
-      }
+      const int page = next;
+      next = page_of_box(table, tokens, i + 1);
       const int row = (tokens.begin + i * kSlice + token_of_box()) & (page_size - 1);
       const SharedAddress target = layout_.kv(slot) + token_of_box() * kBlockRowBytes;
 #pragma unroll
@@ -86,9 +86,30 @@ class BoxProducer : private QProducer {
         }
         if (thread() >= kBoxes) continue;
         bulk_copy_box_to((1 << kClusterSize) - 1, target + block * kKvBlockBytes, map_,
-                         block * kBlockElements, row, own_page, full);
+                         block * kBlockElements, row, page, full);
       }
       phases ^= 1u << slot;
+    }
+  }
+
+  // Prefetches the rows of later slices to the L2 cache with one warp, each slice when the slot of
+  // an earlier one is free.
+  __device__ void prefetch_rows(GlobalAddress table, const ItemTokens& tokens, int slices) const {
+    static_assert(kClusterSize == 1 || kOwnTokens <= 32, "a lane has one row of a slice");
+    const int own = layout_.first_own_token() + thread() % 32;
+    unsigned phases = phases_;
+    int next = page_of(table, tokens, tokens.begin + kSlicesAhead * kSlice + own);
+#pragma unroll 1
+    for (int i = 0; i + kSlicesAhead < slices; ++i) {
+      const int slot = i & 1;
+      const int token = tokens.begin + (i + kSlicesAhead) * kSlice + own;
+      const int page = next;
+      next = page_of(table, tokens, token + kSlice);
+      mbarrier_wait(layout_.kv_empty(slot, Part::rest), (phases >> slot & 1) ^ 1);
+      phases ^= 1u << slot;
+      prefetch_bytes_to_l2(
+          p_.k + sizeof(dtype_kv) * (page * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride),
+          head_dim_qk * sizeof(dtype_kv));
     }
   }
 

@@ -28,8 +28,8 @@ class Consumer {
     Output output = {};
 #pragma unroll 1
     for (int i = 0; i < slices; i += 2)
-      process_pair(softmax, output, tokens.begin + i * kSlice, i + 1 < slices);
-    if (!kConvertsKv && lane() == 0) mbarrier_arrive(layout_.q_empty());
+      process_pair(softmax, output, tokens.begin + i * kSlice, i + 1 < slices, i + 2 >= slices);
+    if (slices == 0) release_q();
 
     float sums[2] = {softmax.sum(0), softmax.sum(1)};
     add_other(sums);
@@ -73,10 +73,17 @@ class Consumer {
     return thread_ / 32 * 16 < tile_size_q;
   }
 
-  // Processes two slices, or the last one alone.
-  __device__ void process_pair(RowSoftmax& softmax, Output& output, int token, bool two) {
+  // Each warp releases Q of the item.
+  __device__ void release_q() const {
+    if (!kConvertsKv && lane() == 0) mbarrier_arrive(layout_.q_empty());
+  }
+
+  // Processes two slices, or the last one alone. Releases Q early if they are the last ones of the
+  // item, so that Q of the next one arrives meanwhile.
+  __device__ void process_pair(RowSoftmax& softmax, Output& output, int token, bool two, bool are_last) {
     FragmentD scores[RowSoftmax::kTiles];
     if (half_ == 0 || (kOverlapsSoftmax && two)) multiply_qk(scores);
+    if (are_last) release_q();
     Weights first = {};
     if (half_ == 0) {
       if (has_rows()) softmax.update(scores, token, first);

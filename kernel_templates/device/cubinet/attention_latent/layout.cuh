@@ -59,11 +59,11 @@ struct SharedLayout {
   __device__ void init() const {
 #pragma unroll 1
     for (int i = 0; i < 2 * kGroups; ++i)
-      mbarrier_init(kv_full(0, i), kConvertsKv || kClusterSize == 1 ? kWarpgroup : 1);
+      mbarrier_init(kv_full(0, i), kCopiesBoxes ? 1 : kWarpgroup);
 #pragma unroll 1
     for (int i = 0; i < 6; ++i)
       mbarrier_init(kv_full(2, i), 4 * kClusterSize);
-    mbarrier_init(q_full(), kWarpgroup);
+    mbarrier_init(q_full(), kQCopyThreads);
     mbarrier_init(q_empty(), 8);
     if (kClusterSize > 1) fence_mbarrier_init();
   }

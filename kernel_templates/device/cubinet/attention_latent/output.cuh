@@ -2,6 +2,7 @@
 #pragma once
 // Writes the output of `attention_latent`.
 #include <cubinet/attention/store_tile.cuh>
+#include <cubinet/attention/tile_stores.cuh>
 #include <cubinet/attention_latent/layout.cuh>
 #include <cubinet/mma.cuh>
 #include <cubinet/warp_roles.cuh>
@@ -26,7 +27,8 @@ struct OutputPlace {
   int first_row;
   int first_column;
 
-  __device__ int column() const { return first_column + static_cast<int>(threadIdx.x & 3) * 2; }
+  // Returns whether the thread stores the LSEs of its rows.
+  __device__ bool has_lse() const { return first_column == 0 && (threadIdx.x & 3) == 0; }
 };
 
 // Returns an element of one of the thread's rows times `factor`. Code that runs once for each work
@@ -35,30 +37,53 @@ __device__ inline float element_of(const Output& output, int half, int tile, int
   return __fmul_rn(half == 0 ? output[tile].r[k] : output[tile].r[2 + k], factor);
 }
 
+// Stores a row of four adjacent tiles from `target` on. All lanes of the warp must call it.
 template <typename Element>
-__device__ inline void store_row(const Output& output, int half, GlobalAddress target, float factor) {
+__device__ inline void store_tiles(GlobalAddress target, const float (&values)[4][2], bool exists) {
+  const int lane = static_cast<int>(threadIdx.x & 3);
+  // Tiles of fewer rows lack the registers to exchange elements.
+  if constexpr (tile_size_q == kProductRows) {
+    store_four_tiles<Element>(lane, target, values, exists);
+  } else if (exists) {
 #pragma unroll
-  for (int tile = 0; tile < kOutputTiles; ++tile)
-    store_two_elements<Element>(target + tile * 8 * sizeof(Element),
-                                element_of(output, half, tile, 0, factor),
-                                element_of(output, half, tile, 1, factor));
+    for (int tile = 0; tile < 4; ++tile)
+      store_two_elements<Element>(target + (tile * 8 + lane * 2) * int{sizeof(Element)}, values[tile][0],
+                                  values[tile][1]);
+  }
+}
+
+// Stores the warpgroup's columns of a row, from `target` on. All lanes of the warp must call it.
+template <typename Element>
+__device__ inline void store_row(const Output& output, int half, GlobalAddress target, float factor,
+                                 bool exists) {
+#pragma unroll
+  for (int first = 0; first < kOutputTiles; first += 4) {
+    float values[4][2];
+#pragma unroll
+    for (int tile = 0; tile < 4; ++tile) {
+#pragma unroll
+      for (int k = 0; k < 2; ++k)
+        values[tile][k] = element_of(output, half, first + tile, k, factor);
+    }
+    store_tiles<Element>(target + first * 8 * sizeof(Element), values, exists);
+  }
 }
 
 // Stores the rows of a work item to the output or, if CTAs share the tile, to the slot of this CTA.
 __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivision& division,
                              const WorkItem& item, const PackedRows& rows, const Output& output,
                              const RowEnds& ends, const OutputPlace& place) {
-  const int column = place.column();
+  const int column = place.first_column;
 #pragma unroll 1
   for (int half = 0; half < 2; ++half) {
     const int row = place.first_row + 8 * half;
-    if (!rows.holds(row)) break;
+    const bool exists = rows.holds(row);
     float factor = half == 0 ? ends.factor[0] : ends.factor[1];
     float lse = half == 0 ? ends.lse[0] : ends.lse[1];
     GlobalAddress target;
     GlobalAddress target_lse;
     if (item.is_whole_tile()) {
-      const OutputRow of_row = output_row(rows, item.sequence, 0, row);
+      const OutputRow of_row = output_row(rows, item.sequence, 0, exists ? row : 0);
       Epilogue epilogue(p, of_row.head, v_scale<Shape::kHasHeadScales>(p, item.sequence.index, 0));
       lse = epilogue.add_sink(lse) * kLn2;
       factor *= epilogue.factor;
@@ -70,11 +95,11 @@ __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivis
       target_lse = p.partial_lse + 4 * partial;
     }
     if (item.is_whole_tile()) {
-      store_row<dtype_o>(output, half, target, factor);
+      store_row<dtype_o>(output, half, target, factor, exists);
     } else {
-      store_row<fp32>(output, half, target, factor);
+      store_row<fp32>(output, half, target, factor, exists);
     }
-    if (column == 0 && target_lse != 0) store_global_float(target_lse, lse);
+    if (exists && place.has_lse() && target_lse != 0) store_global_float(target_lse, lse);
   }
 }
 
@@ -86,47 +111,50 @@ __device__ inline void combine_two(const AttentionDecodeParameters& p, const Par
                                    const Output& output, const RowEnds& ends, const OutputPlace& place) {
   if (place.first_row >= tile_size_q) return;
   const int other_slot = slots.slot(own_slot == slots.slot(0) ? 1 : 0);
-  const int column = place.column();
 #pragma unroll 1
   for (int half = 0; half < 2; ++half) {
     const int row = place.first_row + 8 * half;
-    if (!rows.holds(row)) break;
+    const bool exists = rows.holds(row);
     const long long partial = static_cast<long long>(other_slot) * p.partial_rows + row;
     const float own_lse = half == 0 ? ends.lse[0] : ends.lse[1];
-    const float other_lse = load_global_float(p.partial_lse + 4 * partial);
+    const float other_lse = exists ? load_global_float(p.partial_lse + 4 * partial) : negative_infinity();
     const float highest = fmaxf(own_lse, other_lse);
     const float offset = highest == negative_infinity() ? 0.0f : highest;
     const float own_weight = exp2_approx(own_lse - offset);
     const float other_weight = exp2_approx(other_lse - offset);
     const float total = own_weight + other_weight;
-    const OutputRow target = output_row(rows, item.sequence, 0, row);
+    const OutputRow target = output_row(rows, item.sequence, 0, exists ? row : 0);
     Epilogue epilogue(p, target.head, v_scale<Shape::kHasHeadScales>(p, item.sequence.index, 0));
     const float lse = epilogue.add_sink(total != 0.0f ? highest + log2_approx(total) : negative_infinity());
     const float factor = (total != 0.0f ? reciprocal_approx(total) : 0.0f) * epilogue.factor;
     const float own_factor = half == 0 ? ends.factor[0] : ends.factor[1];
-    const GlobalAddress source = p.partial_o + 4 * (partial * head_dim_v + column);
-    const GlobalAddress address = target.address<dtype_o>(p) + column * sizeof(dtype_o);
-    constexpr int kAtOnce = 8;
+    const GlobalAddress source =
+        p.partial_o + 4 * (partial * head_dim_v + place.first_column) + 8 * (threadIdx.x & 3);
+    const GlobalAddress address = target.address<dtype_o>(p) + place.first_column * sizeof(dtype_o);
+    constexpr int kAtOnce = kConvertsKv ? 4 : 8;
 #pragma unroll
     for (int first = 0; first < kOutputTiles; first += kAtOnce) {
       uint2 others[kAtOnce];
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i)
-        others[i] = load_global_8(source + (first + i) * 8 * sizeof(float));
+        others[i] = exists ? load_global_8(source + (first + i) * 8 * sizeof(float)) : make_uint2(0, 0);
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        float sums[2];
+      for (int of_four = 0; of_four < kAtOnce; of_four += 4) {
+        float values[4][2];
 #pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          const float other = __uint_as_float(k == 0 ? others[i].x : others[i].y);
-          const float own = element_of(output, half, first + i, k, own_factor);
-          sums[k] = __fadd_rn(__fmul_rn(own_weight, own), __fmul_rn(other_weight, other));
+        for (int tile = 0; tile < 4; ++tile) {
+          const int i = of_four + tile;
+#pragma unroll
+          for (int k = 0; k < 2; ++k) {
+            const float other = __uint_as_float(k == 0 ? others[i].x : others[i].y);
+            const float own = element_of(output, half, first + i, k, own_factor);
+            values[tile][k] = __fadd_rn(__fmul_rn(own_weight, own), __fmul_rn(other_weight, other)) * factor;
+          }
         }
-        store_two_elements<dtype_o>(address + (first + i) * 8 * sizeof(dtype_o), sums[0] * factor,
-                                    sums[1] * factor);
+        store_tiles<dtype_o>(address + (first + of_four) * 8 * sizeof(dtype_o), values, exists);
       }
     }
-    if (column == 0 && p.lse != 0) store_global_float(p.lse + 4 * target.index(p), lse * kLn2);
+    if (exists && place.has_lse() && p.lse != 0) store_global_float(p.lse + 4 * target.index(p), lse * kLn2);
   }
 }
 

@@ -7,7 +7,9 @@
 
 namespace cubinet::attention_latent {
 
-// Copies Q. A thread copies one 16-byte chunk of each block of some rows, of Q and of KV.
+// Copies Q with kThreads threads. A thread copies one 16-byte chunk of each block of some rows, of
+// Q and of KV.
+template <int kThreads>
 class QProducer {
  protected:
   __device__ QProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -27,10 +29,11 @@ class QProducer {
     }
   }
 
-  __device__ void copy_q(const Sequence& sequence, const PackedRows& rows) {
+  // `thread` is the index of this thread among those that copy Q.
+  __device__ void copy_q(const Sequence& sequence, const PackedRows& rows, int thread) {
     mbarrier_wait(layout_.q_empty(), q_phase_ ^ 1);
 #pragma unroll 1
-    for (int row = row_; row < tile_size_q; row += kRowsAtOnce) {
+    for (int row = thread / 8; row < tile_size_q; row += kThreads / 8) {
       const GlobalAddress source = q_row<dtype_q>(p_, sequence, rows, row) + chunk_ * 16;
       const SharedAddress target = layout_.q() + swizzled<kBlockRowBytes>(row, chunk_);
 #pragma unroll
@@ -50,7 +53,7 @@ class QProducer {
   unsigned q_phase_ = 0;
 };
 
-class Producer : private QProducer {
+class Producer : private QProducer<kWarpgroup> {
  public:
   __device__ Producer(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : QProducer(p, layout) {}
@@ -60,7 +63,7 @@ class Producer : private QProducer {
     const GlobalAddress table = p_.page_table + 4 * (item.sequence.index * p_.page_table_stride);
     int pages[kRows];
     look_up(pages, table, tokens, 0);
-    copy_q(item.sequence, rows);
+    if (slices == 0) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
 #pragma unroll 1
     for (int i = 0; i < slices; ++i) {
       const int token = tokens.begin + i * kSlice;
@@ -90,6 +93,8 @@ class Producer : private QProducer {
           mbarrier_arrive_with_copies(layout_.kv_full(slot, position / kBlocksOfGroup));
       }
       phases_ ^= 1u << slot;
+      // The first slice comes first, because its slot may be free before Q of the item before.
+      if (i == 0) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
     }
   }
 };

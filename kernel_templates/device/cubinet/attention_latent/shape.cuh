@@ -38,6 +38,9 @@ constexpr bool kConvertsKv = Shape::kConvertsKv;
 constexpr int kSlice = Shape::kSlice;
 constexpr int kClusterSize = cluster_size;
 constexpr int kOwnTokens = kSlice / kClusterSize;  // tokens of a slice that a CTA copies
+// In a cluster one warp of the producer copies KV as boxes, and the others copy Q.
+constexpr bool kCopiesBoxes = kClusterSize > 1 && !kConvertsKv;
+constexpr int kQCopyThreads = kCopiesBoxes ? kWarpgroup - 32 : kWarpgroup;
 constexpr int kColumns = head_dim_v / 2;
 // A product of a warpgroup has 64 rows. Rows after those of the tile multiply the memory after Q;
 // nothing reads their results.
