@@ -3,7 +3,7 @@
 // Loads of `attention_prefill_wgmma`. One warp copies Q and K with TMA. A second one copies V, and a
 // third one sets the rows of V to zero that no query token sees. The first warp copies V of e4m3,
 // because the other two transpose it.
-#include <cubinet/attention_prefill_wgmma/layout.cuh>
+#include <cubinet/attention_prefill_wgmma/tile_ring.cuh>
 #include <cubinet/tensor_map.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
@@ -242,6 +242,7 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
 #pragma unroll 1
   while (tiles.next()) {
     const Tile tile = tiles.tile();
+    tiles.release();
     const QSource q(maps, tile);
     if constexpr (kQStages == 1) q.prefetch();
     const KvSource source = copier.source(tile);
@@ -252,7 +253,7 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
     for (int i = 0; i < tile.steps; ++i) {
       // The next tile is found late, so that the CTAs end at about the same time, but early enough
       // to be known in time.
-      if (i == maximum(tile.steps - 3, 0)) tiles.release();
+      if (i == maximum(tile.steps - 3, 0)) tiles.want_next();
       const int step = tile.first_step + i;
       const int page = pages.take(step);
       mbarrier_wait(layout.k_empty(stage), phases.parity(stage) ^ 1);
