@@ -75,6 +75,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     attention_prefill_wgmma(const __grid_constant__ AttentionPrefillMapParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const SharedLayout layout{shared_address(shared)};
+  prefetch_look_ups(p);
   if (threadIdx.x == 0) layout.init();
   wait_for_prerequisites();
   launch_dependents();
