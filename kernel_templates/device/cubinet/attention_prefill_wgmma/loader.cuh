@@ -347,7 +347,7 @@ __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const Sh
       if (!invisible.any()) continue;
       mbarrier_wait(layout.v_unclean(stage), unclean.parity(stage));
       unclean.end(stage);
-      if constexpr (sliding_window) clear_rows(layout, stage, 0, minimum(invisible.begin, kStep));
+      if constexpr (sliding_window) clear_rows(layout, stage, 0, invisible.begin);
       clear_rows(layout, stage, maximum(invisible.end, 0), invisible.end_of_page);
       fence_async_proxy();
       __syncwarp();

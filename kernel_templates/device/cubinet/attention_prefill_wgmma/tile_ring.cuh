@@ -82,17 +82,25 @@ class TileReader {
   unsigned read_ = 0;
 };
 
+// A tile of so few steps ends before the next one is found if that begins when it is wanted.
+constexpr int kShortSteps = 2;
+
 // Finds all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
   Schedule schedule(p);
   TileWriter tiles(layout);
   int index = static_cast<int>(blockIdx.x);
+  bool waits = false;  // whether the next tile has been found before it is wanted
 #pragma unroll 1
   while (true) {
     const Tile tile = schedule.find(index);
-    if (tile.sequence < 0 || tile.steps > 0) tiles.write(tile);
-    if (tile.sequence < 0) break;
-    if (tile.steps > 0) tiles.wait();
+    if (tile.sequence < 0 || tile.steps > 0) {
+      if (waits) tiles.wait();
+      tiles.write(tile);
+      if (tile.sequence < 0) break;
+      waits = tile.steps <= kShortSteps;
+      if (!waits) tiles.wait();
+    }
     if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
     index = __shfl_sync(kAllLanes, index, 0);
   }
