@@ -27,11 +27,11 @@ class TileWriter {
 
   // Writes the next tile when its slot is free.
   __device__ void write(const Tile& tile) {
+    // A tile two rounds later has the same place. Before the first tile, the phase has ended.
+    const TilePlace released(written_ + kTileSlots + 1);
+    mbarrier_wait(layout_.tile_empty(released.slot), released.parity);
     if (threadIdx.x % 32 == 0) {
       const TilePlace place(written_);
-      // Two rounds more have the same phase. It has ended if there is no such tile.
-      const TilePlace released(written_ + kTileSlots + 1);
-      mbarrier_wait(layout_.tile_empty(released.slot), released.parity);
       store_shared_object(layout_.tile(place.slot), tile);
       mbarrier_arrive(layout_.tile_full(place.slot));
     }

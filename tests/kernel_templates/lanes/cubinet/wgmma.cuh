@@ -80,7 +80,7 @@ class Products {
     int commits;  // static, so 0 at first
   };
 
-  static Lane& own() { return lanes[Warp::lane()]; }
+  static Lane& own() { return lanes[threadIdx.x]; }
 
   static float element_at(SharedAddress address) {
     return float_of_bf16(load_shared<std::uint16_t>(swizzled_address(address)));
@@ -126,7 +126,7 @@ class Products {
     Warp::exchange(0);
   }
 
-  static inline std::array<Lane, kLanes> lanes;
+  static inline std::array<Lane, 512> lanes;  // of a CTA
 };
 
 template <typename... Fragments>
