@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <set>
 #include <tuple>
@@ -31,11 +32,13 @@ struct Batch {
   int split_tokens = 0;
 };
 
-// Returns the tiles of a CTA whose indices are 0 and then `step` more each time.
-std::vector<Tile> tiles_of(const Batch& batch, int step = 1) {
+// Returns the tiles of a CTA whose indices are 0 and then `step` more each time. With `is_ragged`
+// false, the schedule gets no offsets of query tokens.
+std::vector<Tile> tiles_of(const Batch& batch, int step = 1, bool is_ragged = true) {
   const std::vector<std::int32_t> offsets = offsets_of(batch.q_lengths);
   AttentionPrefillParameters p{};
   set_sizes(p, batch, offsets);
+  if (!is_ragged) p.q_offsets = 0;
   p.window = 1 << 30;
   p.splits = batch.splits;
   p.split_tokens = batch.split_tokens;
@@ -153,6 +156,36 @@ TEST_CASE("a schedule of prefill has each tile of random batches once, also in s
     }
     batch.q_lengths.front() = std::max(batch.q_lengths.front(), 1);
     check_complete(batch);
+  }
+}
+
+TEST_CASE("a schedule of sequences with as many query tokens has the same order with and without offsets") {
+  std::mt19937 dice(49);
+  const auto below = [&](int end) { return std::uniform_int_distribution<int>(0, end - 1)(dice); };
+  for (const int q_len : {1, 16, 31, 32, 33, 70, 400}) {
+    for (const int most_tokens : {300, 1 << 14, 1 << 17}) {  // KV fits the L2 cache, or does not
+      Batch batch;
+      batch.heads_kv = 1 + below(9);
+      batch.heads_q = batch.heads_kv * 4;
+      batch.tile_heads = below(2) == 0 ? 4 : 1;
+      batch.splits = 1 + below(3);
+      batch.split_tokens = batch.splits == 1 ? 0 : divide_up(q_len + most_tokens, batch.splits * 128) * 128;
+      batch.q_lengths.assign(static_cast<std::size_t>(1 + below(100)), q_len);
+      for (std::size_t i = 0; i < batch.q_lengths.size(); ++i)
+        batch.kv_lengths.push_back(q_len + below(most_tokens));
+      const std::vector<Tile> ragged = tiles_of(batch);
+      const std::vector<Tile> uniform = tiles_of(batch, 1, false);
+      REQUIRE(uniform.size() == ragged.size());
+      for (std::size_t i = 0; i < ragged.size(); ++i)
+        CHECK(std::memcmp(&uniform[i], &ragged[i], sizeof(Tile)) == 0);
+      const std::vector<Tile> sevenths = tiles_of(batch, 7, false);
+      REQUIRE(sevenths.size() == (uniform.size() + 6) / 7);
+      for (std::size_t i = 0; i < sevenths.size(); ++i)
+        CHECK(name_of(sevenths[i]) == name_of(uniform[7 * i]));
+      CHECK(uniform.size() == batch.q_lengths.size() * static_cast<std::size_t>(batch.splits) *
+                                  static_cast<std::size_t>(divide_up(q_len, tokens_of_tile(batch)) *
+                                                           (batch.heads_q / batch.tile_heads)));
+    }
   }
 }
 
