@@ -62,8 +62,8 @@
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
 // copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees.
 // Warps 1 and 3 transpose V of e4m3, which warp 0 copies. Warp 2 finds the tiles. Each consumer
-// warpgroup has 64 rows of the tile. Tiles have four slots in shared memory, K and V have two stages,
-// Q has two if they fit. Slots and stages are filled and released through mbarriers.
+// warpgroup has 64 rows of the tile. Tiles have four slots in shared memory, K and V have two
+// stages, Q has two if they fit. Slots and stages are filled and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
 #include <cubinet/attention_prefill_wgmma/transposer.cuh>
 #include <cubinet/pdl.cuh>

@@ -21,8 +21,8 @@ inline Index threadIdx;  // the running thread
 inline Index blockIdx;
 inline Index gridDim{1};
 
-// Runs functions on the lanes of warps. The lanes take turns on the calling thread: a lane runs until
-// it exchanges a number with the others of its warp.
+// Runs functions on the lanes of warps. The lanes take turns on the calling thread: a lane runs
+// until it exchanges a number with the others of its warp.
 class Warp {
  public:
   // A warp of a CTA.

@@ -31,7 +31,9 @@ struct SharedLayout {
   // full.
   __device__ SharedAddress v_unclean(int stage) const { return barrier(kTileBarriers + 4 * stages + stage); }
   // V of the stage has been transposed.
-  __device__ SharedAddress v_transposed(int stage) const { return barrier(kTileBarriers + 5 * stages + stage); }
+  __device__ SharedAddress v_transposed(int stage) const {
+    return barrier(kTileBarriers + 5 * stages + stage);
+  }
   __device__ SharedAddress q_full(int stage, int consumer) const {
     return barrier(kTileBarriers + kStageBarriers * stages + stage * kConsumers + consumer);
   }

@@ -8,9 +8,9 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Prefetches the tensor maps, and to the L2 cache the lengths and the first page table entries of all
-// sequences, of which each CTA has some. A CTA would otherwise wait for them one after the other.
-// Reads nothing, so it may precede wait_for_prerequisites().
+// Prefetches the tensor maps, and to the L2 cache the lengths and the first page table entries of
+// all sequences, of which each CTA has some. A CTA would otherwise wait for them one after the
+// other. Reads nothing, so it may precede wait_for_prerequisites().
 __device__ inline void prefetch_look_ups(const AttentionPrefillMapParameters& maps) {
   constexpr int kLines = 4;  // of 128 bytes of the page table of a sequence
   const AttentionPrefillParameters& p = maps.p;
@@ -324,8 +324,8 @@ __device__ inline void clear_rows(const SharedLayout& layout, int stage, int beg
   const unsigned zeros[4] = {};
 #pragma unroll 1
   for (int row = begin + lane / 8; row < end; row += 4) {
-    const SharedAddress first = layout.v(stage) + row / kGroupRows * kGroupBytesV +
-                                row % kGroupRows * kBlockRowBytes + lane % 8 * 16;
+    const SharedAddress first =
+        layout.v(stage) + row / kGroupRows * kGroupBytesV + row % kGroupRows * kBlockRowBytes + lane % 8 * 16;
 #pragma unroll
     for (int block = 0; block < kBlocksV; ++block)
       store_shared_16(first + block * kKvBlockBytes, zeros);

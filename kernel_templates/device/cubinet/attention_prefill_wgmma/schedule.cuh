@@ -14,6 +14,7 @@
 //
 // A CTA computes nothing before its first tile is found, and each load takes about 600 cycles. If
 // all sequences have the same number of query tokens, positions are computed without loads.
+#include <cubinet/attention_prefill_wgmma/sequence_search.cuh>
 #include <cubinet/attention_prefill_wgmma/shape.cuh>
 #include <cubinet/memory.cuh>
 
@@ -68,45 +69,6 @@ static_assert(sizeof(Tile) == kTileBytes);
 __device__ inline bool loads_q_apart(const AttentionPrefillParameters& p) {
   return p.tile_heads.remainder(kWarpgroupRows) == 0;
 }
-
-// A search for sequences. All lanes of a warp must call each function together.
-class SequenceSearch {
- public:
-  __device__ void restart(int first_sequence) {
-    chunk_ = first_sequence;
-    rank_ = 0;
-  }
-  // Returns the sequence before `end` with `rank` matching ones before it, or a negative number if
-  // there are fewer. Ranks must ascend. `matches` returns whether a sequence matches, which the lane
-  // checks. Its loads for kAtOnce sequences are in flight together.
-  template <int kAtOnce, class Matches>
-  __device__ int find(int rank, int end, Matches matches) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll 1
-    while (true) {
-      bool own[kAtOnce];
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i)
-        own[i] = matches(chunk_ + 32 * i + lane);
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const unsigned matching = __ballot_sync(kAllLanes, own[i]);
-        if (rank - rank_ < __popc(matching)) {
-          const int before = __popc(matching & ((1u << lane) - 1));
-          const unsigned chosen = __ballot_sync(kAllLanes, own[i] && before == rank - rank_);
-          return chunk_ + __ffs(static_cast<int>(chosen)) - 1;
-        }
-        rank_ += __popc(matching);
-        chunk_ += 32;
-        if (chunk_ >= end) return -1;
-      }
-    }
-  }
-
- private:
-  int chunk_ = 0;  // the first of 32 sequences, with `rank_` matching ones before
-  int rank_ = 0;
-};
 
 // Walks over the tiles. All lanes of a warp must call each function together.
 class Schedule {
@@ -167,9 +129,7 @@ class Schedule {
   // Slightly below 2^32, so that rounding never makes a share too large.
   static constexpr float kShareUnits = 4294963200.0f;
 
-  __device__ static int lane() {
-    return static_cast<int>(threadIdx.x) % 32;
-  }
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
 
   __device__ Counts counts_of_batch() const {
     Counts counts;
@@ -321,9 +281,8 @@ class Schedule {
   __device__ int live_sequence(int rank) {
     if (!has_ragged_q(p_)) return first_sequence_ + rank;
     if constexpr (!kKeepsSearches) search_.restart(first_sequence_);
-    return search_.template find<1>(rank, p_.batch, [&](int sequence) {
-      return own_tiles(sequence - lane()) > level_;
-    });
+    return search_.template find<1>(rank, p_.batch,
+                                    [&](int sequence) { return own_tiles(sequence - lane()) > level_; });
   }
 
   __device__ Tile tile_at(const Position& position) const {
@@ -359,7 +318,7 @@ class Schedule {
 
   const AttentionPrefillParameters& p_;
   int tile_tokens_;
-  int tiles_;             // of all heads and splits; kUnknown: the search finds the end
+  int tiles_;  // of all heads and splits; kUnknown: the search finds the end
   int long_tiles_;
   unsigned short_share_;  // the share of short tiles in all, in units of 2^-32
   SequenceSearch short_search_;

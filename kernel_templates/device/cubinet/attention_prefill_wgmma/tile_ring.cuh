@@ -2,9 +2,9 @@
 #pragma once
 // The tiles of a CTA in shared memory. One warp finds and writes them, all others read them.
 //
-// Tile i has slot i % kTileSlots. A reader that releases a tile no longer needs the tiles before it,
-// so a tile is written when all readers have released the one that is kTileSlots - 1 tiles before
-// it. The loader of K alone decides when the next tile is found.
+// Tile i has slot i % kTileSlots. A reader that releases a tile no longer needs the tiles before
+// it, so a tile is written when all readers have released the one that is kTileSlots - 1 tiles
+// before it. The loader of K alone decides when the next tile is found.
 #include <cubinet/attention_prefill_wgmma/layout.cuh>
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
 
@@ -82,7 +82,8 @@ class TileReader {
   unsigned read_ = 0;
 };
 
-// A tile of so few steps ends before the next one is found if that begins when it is wanted.
+// The tile after one of so few steps is found before it is wanted, because it would be late
+// otherwise.
 constexpr int kShortSteps = 2;
 
 // Finds all tiles of the CTA. All lanes of one warp must call it.

@@ -114,8 +114,7 @@ class Products {
         for (unsigned k = 0; k < kDepth; ++k)
           b[k] = element_of_b(product, column, k);
         for (unsigned row = 0; row < 16; ++row) {
-          float& d =
-              of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
+          float& d = of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
           float sum = product.accumulate ? d : 0.0f;
           for (unsigned k = 0; k < kDepth; ++k)
             sum += a[row][k] * b[k];
