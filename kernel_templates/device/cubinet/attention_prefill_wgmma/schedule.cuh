@@ -97,7 +97,7 @@ class Schedule {
   // Returns the tile with this index in the order, or one of a negative sequence if there are fewer
   // tiles. Indices must ascend.
   __device__ Tile find(int index) {
-    if (index >= tiles_) return tile_at({-1, 0, 0, 0});
+    if (kHasManyRegisters && index >= tiles_) return tile_at({-1, 0, 0, 0});
     const int short_tiles = short_tiles_before(index);
     const bool is_short = short_tiles_before(index + 1) > short_tiles;
     return tile_at(is_short ? short_position(short_tiles) : long_position(index - short_tiles));
@@ -120,11 +120,12 @@ class Schedule {
   };
 
   static constexpr int kUnknown = 0x7fffffff;
-  // The producers of three consumers lack registers to keep searches and for several loads.
-  static constexpr bool kKeepsSearches = kConsumers < 3;
+  // The producers of three consumers lack registers for several loads, for the positions of
+  // searches and for the number of tiles. They find the end by a search.
+  static constexpr bool kHasManyRegisters = kConsumers < 3;
   // Sequences of a lane whose loads are in flight together.
-  static constexpr int kCountedAtOnce = kConsumers < 3 ? 4 : 2;
-  static constexpr int kSearchedAtOnce = kConsumers < 3 ? 2 : 1;
+  static constexpr int kCountedAtOnce = kHasManyRegisters ? 4 : 2;
+  static constexpr int kSearchedAtOnce = kHasManyRegisters ? 2 : 1;
   static constexpr float kL2Bytes = 32.0f * 1024 * 1024;
   // Slightly below 2^32, so that rounding never makes a share too large.
   static constexpr float kShareUnits = 4294963200.0f;
@@ -177,8 +178,8 @@ class Schedule {
     return {short_sequence(rank), 0, (index - part * heads) * p_.tile_heads.divisor, part - rank * splits()};
   }
   __device__ int short_sequence(int rank) {
-    if (!has_ragged_q(p_)) return rank;
-    if constexpr (!kKeepsSearches) short_search_.restart(0);
+    if (!has_ragged_q(p_)) return is_short(p_.q_len) && rank < p_.batch ? rank : -1;
+    if constexpr (!kHasManyRegisters) short_search_.restart(0);
     return short_search_.template find<kSearchedAtOnce>(
         rank, p_.batch, [&](int sequence) { return is_short(q_len_of(sequence, p_.batch)); });
   }
@@ -280,7 +281,7 @@ class Schedule {
 
   __device__ int live_sequence(int rank) {
     if (!has_ragged_q(p_)) return first_sequence_ + rank;
-    if constexpr (!kKeepsSearches) search_.restart(first_sequence_);
+    if constexpr (!kHasManyRegisters) search_.restart(first_sequence_);
     return search_.template find<1>(rank, p_.batch,
                                     [&](int sequence) { return own_tiles(sequence - lane()) > level_; });
   }
@@ -318,7 +319,7 @@ class Schedule {
 
   const AttentionPrefillParameters& p_;
   int tile_tokens_;
-  int tiles_;  // of all heads and splits; kUnknown: the search finds the end
+  int tiles_;  // of all heads and splits, if kHasManyRegisters; kUnknown: a search finds the end
   int long_tiles_;
   unsigned short_share_;  // the share of short tiles in all, in units of 2^-32
   SequenceSearch short_search_;
