@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the schedule of attention_prefill_wgmma on the host, with two and with three consumers. lanes/ has the
-// lanes of a warp and replaces the headers of the device library that have instructions.
-#include "prefill_sizes.hpp"
+// Runs the schedule of attention_prefill_wgmma on the host, with two and with three consumers.
+// lanes/ has the lanes of a warp and replaces the headers of the device library that have
+// instructions.
 
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
 
