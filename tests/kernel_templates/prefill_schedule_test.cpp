@@ -2,6 +2,7 @@
 // Runs the schedule of attention_prefill_wgmma on the host, with two and with three consumers.
 // lanes/ has the lanes of a warp and replaces the headers of the device library that have
 // instructions.
+#include "prefill_sizes.hpp"
 
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
 
