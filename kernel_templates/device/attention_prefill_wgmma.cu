@@ -43,7 +43,7 @@
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + (tile_size_q == 192 && fold_steps > 0 ? tile_size_q * head_dim_v * 4 : 0) + 80 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : (numerics == 'fast' ? 0 : tile_size_q * 4 * (tile_size_q == 192 ? head_dim_v : head_dim_v < 128 ? 0 : head_dim_qk > 128 ? 32 : 64)) + tile_size_q * ((head_dim_qk + 63) / 64 * 64) * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 4 : 2) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * 128 + 80 + tile_size_q * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 2 : 1) / 4 + 40 * stages",
+     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + (tile_size_q == 192 && fold_steps > 0 ? tile_size_q * head_dim_v * 4 : 0) + 200 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : (numerics == 'fast' ? 0 : tile_size_q * 4 * (tile_size_q == 192 ? head_dim_v : head_dim_v < 128 ? 0 : head_dim_qk > 128 ? 32 : 64)) + tile_size_q * ((head_dim_qk + 63) / 64 * 64) * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 4 : 2) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * 128 + 200 + tile_size_q * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 2 : 1) / 4 + 40 * stages",
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
@@ -62,8 +62,8 @@
 // A CTA has one producer warpgroup and two or three consumer warpgroups. Warp 0 of the producer
 // copies Q and K with TMA, warp 3 copies V. Warp 1 sets rows of V to zero that no query token sees.
 // Warps 1 and 3 transpose V of e4m3, which warp 0 copies. Warp 2 finds the tiles. Each consumer
-// warpgroup has 64 rows of the tile. Tiles, K and V have two stages in shared memory, Q has two if
-// they fit. Stages are filled and released through mbarriers.
+// warpgroup has 64 rows of the tile. Tiles have four slots in shared memory, K and V have two
+// stages, Q has two if they fit. Slots and stages are filled and released through mbarriers.
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
 #include <cubinet/attention_prefill_wgmma/transposer.cuh>
 #include <cubinet/pdl.cuh>
@@ -71,27 +71,11 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-// Finds all tiles of the CTA. All lanes of one warp must call it.
-__device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
-  Schedule schedule(p);
-  TileWriter tiles(layout);
-  int index = static_cast<int>(blockIdx.x);
-#pragma unroll 1
-  while (true) {
-    const Tile tile = schedule.find(index);
-    if (tile.sequence < 0 || tile.steps > 0) tiles.write(tile);
-    if (tile.sequence < 0) break;
-    if (tile.steps > 0) tiles.wait();
-    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
-    index = __shfl_sync(kAllLanes, index, 0);
-  }
-  if (threadIdx.x % 32 == 0) release_counters(p);
-}
-
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     attention_prefill_wgmma(const __grid_constant__ AttentionPrefillMapParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const SharedLayout layout{shared_address(shared)};
+  prefetch_look_ups(p);
   if (threadIdx.x == 0) layout.init();
   wait_for_prerequisites();
   launch_dependents();

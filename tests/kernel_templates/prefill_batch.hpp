@@ -61,6 +61,12 @@ class PrefillBatch {
   const std::uint16_t* v(int sequence, int token, int head_kv) const {
     return &v_[row(kv_offsets_, sequence, token, sizes_.heads_kv, head_kv) * kColumnsV];
   }
+  // Returns a row of Q by the index of its token in the batch, or zeros after the last token.
+  const std::uint16_t* q_of_batch(int token, int head) const {
+    static const std::vector<std::uint16_t> zeros(kColumnsQk);
+    if (token >= q_offsets_.back()) return zeros.data();
+    return &q_[static_cast<std::size_t>(token * sizes_.heads_q + head) * kColumnsQk];
+  }
   int head_kv(int head) const { return head / (sizes_.heads_q / sizes_.heads_kv); }
   float sink(int head) const { return sinks_[static_cast<std::size_t>(head)]; }
   std::size_t output_row(int sequence, int token, int head) const {

@@ -50,7 +50,8 @@ class PrefillProducer : public BarrierObserver {
     unsigned& phases = phases_[barrier];  // that have ended
     if (phases % 2 != parity) return;
     ++phases;
-    if (barrier == layout_.tile_full()) return write_tile();
+    for (int slot = 0; slot < attention_prefill_wgmma::kTileSlots; ++slot)
+      if (barrier == layout_.tile_full(slot)) return write_tile(slot);
     for (int stage = 0; stage < attention_prefill_wgmma::kQStages; ++stage)
       if (barrier == layout_.q_full(stage, q_barrier_)) return write_q(stage);
     for (int stage = 0; stage < parameters::stages; ++stage) {
@@ -62,11 +63,8 @@ class PrefillProducer : public BarrierObserver {
 
   void on_arrival(SharedAddress barrier) override {
     using namespace attention_prefill_wgmma;
-    if (barrier == layout_.tile_empty()) {
-      // The next tile is written where the one before this one is.
-      poison(layout_.tile(static_cast<unsigned>(++tiles_released_ % 2)), kTileBytes);
-      return;
-    }
+    for (int slot = 0; slot < kTileSlots; ++slot)
+      if (barrier == layout_.tile_empty(slot)) return release_tile(slot);
     for (int stage = 0; stage < kQStages; ++stage)
       if (barrier == layout_.q_empty(stage, consumer_)) return release(q_, layout_.q(stage), kStageBytesQ);
     for (int stage = 0; stage < parameters::stages; ++stage) {
@@ -104,11 +102,22 @@ class PrefillProducer : public BarrierObserver {
     poison(first, bytes);
   }
 
-  void write_tile() {
-    is_stuck_ = is_stuck_ || tiles_written_ == tiles_.size() || tiles_released_ != tiles_written_;
+  static int slot_of(std::size_t tile) {
+    return static_cast<int>(tile % attention_prefill_wgmma::kTileSlots);
+  }
+  void write_tile(int slot) {
+    is_stuck_ = is_stuck_ || tiles_written_ == tiles_.size() || tiles_released_ != tiles_written_ ||
+                slot != slot_of(tiles_written_);
     if (is_stuck_) return;
-    store_shared_object(layout_.tile(static_cast<unsigned>(tiles_written_ % 2)), tiles_[tiles_written_]);
+    store_shared_object(layout_.tile(slot), tiles_[tiles_written_]);
     ++tiles_written_;
+  }
+  // The tile before the released one may be overwritten.
+  void release_tile(int slot) {
+    is_stuck_ = is_stuck_ || slot != slot_of(tiles_released_);
+    ++tiles_released_;
+    if (tiles_released_ > 1)
+      poison(layout_.tile(slot_of(tiles_released_ - 2)), attention_prefill_wgmma::kTileBytes);
   }
 
   // Returns the step or the tile whose data is written to a stage, or null if there is none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the schedule of attention_prefill_wgmma on the host. lanes/ has the lanes of a warp and
-// replaces the headers of the device library that have instructions.
+// Runs the schedule of attention_prefill_wgmma on the host, with two and with three consumers.
+// lanes/ has the lanes of a warp and replaces the headers of the device library that have
+// instructions.
 #include "prefill_sizes.hpp"
 
 #include <cubinet/attention_prefill_wgmma/schedule.cuh>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <set>
 #include <tuple>
@@ -31,11 +33,13 @@ struct Batch {
   int split_tokens = 0;
 };
 
-// Returns the tiles of a CTA whose indices are 0 and then `step` more each time.
-std::vector<Tile> tiles_of(const Batch& batch, int step = 1) {
+// Returns the tiles of a CTA whose indices are 0 and then `step` more each time. With `is_ragged`
+// false, the schedule gets no offsets of query tokens.
+std::vector<Tile> tiles_of(const Batch& batch, int step = 1, bool is_ragged = true) {
   const std::vector<std::int32_t> offsets = offsets_of(batch.q_lengths);
   AttentionPrefillParameters p{};
   set_sizes(p, batch, offsets);
+  if (!is_ragged) p.q_offsets = 0;
   p.window = 1 << 30;
   p.splits = batch.splits;
   p.split_tokens = batch.split_tokens;
@@ -58,7 +62,7 @@ Name name_of(const Tile& tile) {
 }
 
 int tokens_of_tile(const Batch& batch) {
-  return 128 / batch.tile_heads;
+  return parameters::tile_size_q / batch.tile_heads;
 }
 
 // Checks that the tiles are those of all tokens and heads, each once.
@@ -156,19 +160,51 @@ TEST_CASE("a schedule of prefill has each tile of random batches once, also in s
   }
 }
 
+TEST_CASE("a schedule of sequences with as many query tokens has the same order with and without offsets") {
+  std::mt19937 dice(49);
+  const auto below = [&](int end) { return std::uniform_int_distribution<int>(0, end - 1)(dice); };
+  for (const int q_len : {1, 16, 32, 33, 48, 49, 70, 400}) {
+    for (const int most_tokens : {300, 1 << 14, 1 << 17}) {  // KV fits the L2 cache, or does not
+      Batch batch;
+      batch.heads_kv = 1 + below(5);
+      batch.heads_q = batch.heads_kv * 4;
+      batch.tile_heads = below(2) == 0 ? 4 : 1;
+      batch.splits = 1 + below(3);
+      batch.split_tokens = batch.splits == 1 ? 0 : divide_up(q_len + most_tokens, batch.splits * 128) * 128;
+      batch.q_lengths.assign(static_cast<std::size_t>(1 + below(70)), q_len);
+      for (std::size_t i = 0; i < batch.q_lengths.size(); ++i)
+        batch.kv_lengths.push_back(q_len + below(most_tokens));
+      const std::vector<Tile> ragged = tiles_of(batch);
+      const std::vector<Tile> uniform = tiles_of(batch, 1, false);
+      REQUIRE(uniform.size() == ragged.size());
+      for (std::size_t i = 0; i < ragged.size(); ++i)
+        CHECK(std::memcmp(&uniform[i], &ragged[i], sizeof(Tile)) == 0);
+      const std::vector<Tile> sevenths = tiles_of(batch, 7, false);
+      REQUIRE(sevenths.size() == (uniform.size() + 6) / 7);
+      for (std::size_t i = 0; i < sevenths.size(); ++i)
+        CHECK(name_of(sevenths[i]) == name_of(uniform[7 * i]));
+      CHECK(uniform.size() == batch.q_lengths.size() * static_cast<std::size_t>(batch.splits) *
+                                  static_cast<std::size_t>(divide_up(q_len, tokens_of_tile(batch)) *
+                                                           (batch.heads_q / batch.tile_heads)));
+    }
+  }
+}
+
 TEST_CASE("tiles of decode are spread evenly among those of a chunk, whose order stays") {
   const std::vector<Tile> tiles = tiles_of(mixed());
-  REQUIRE(tiles.size() == 64 + 16);
+  const int tokens = tokens_of_tile(mixed());
+  const int of_chunk = divide_up(512, tokens);
+  REQUIRE(tiles.size() == static_cast<std::size_t>(64 + of_chunk));
   int decodes = 0;
-  int level = 16;
+  int level = of_chunk;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     if (tiles[i].q_len == 1) {
       ++decodes;
     } else {
-      CHECK(tiles[i].q_token == --level * 32);
+      CHECK(tiles[i].q_token == --level * tokens);
     }
-    CHECK(decodes >= static_cast<int>(i + 1) * 64 / 80);
-    CHECK(decodes <= static_cast<int>(i + 1) * 64 / 80 + 1);
+    CHECK(decodes >= static_cast<int>(i + 1) * 64 / (64 + of_chunk));
+    CHECK(decodes <= static_cast<int>(i + 1) * 64 / (64 + of_chunk) + 1);
   }
 }
 
@@ -177,7 +213,7 @@ TEST_CASE("the last tiles of a million are found, although the share of decode t
     Batch batch;
     batch.q_lengths.assign(70'000, 1);
     batch.kv_lengths.assign(70'000, 8192);
-    batch.q_lengths.front() = has_chunk ? 33 : 1;
+    batch.q_lengths.front() = has_chunk ? tokens_of_tile(batch) + 1 : 1;
     batch.heads_q = 64;
     batch.heads_kv = 16;
     const int last = 70'000 * 16 + (has_chunk ? 16 : 0) - 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the transposer of attention_prefill_wgmma on the host. lanes/ has the lanes of a warp and
 // replaces the headers of the device library that have instructions.
+#include "lanes/fields.hpp"
+
 #include <cubinet/attention_prefill_wgmma/transposer.cuh>
 
 #include <doctest/doctest.h>
@@ -84,6 +86,7 @@ void check(int stage, const InvisibleRows& invisible) {
 InvisibleRows invisible_rows(int kv_len, int window) {
   AttentionPrefillParameters p{};
   p.window = window;
+  p.page_size = divisor(1024);  // all rows of the step are in one page
   Tile tile{};
   tile.q_len = 1;
   tile.kv_len = kv_len;
@@ -97,6 +100,23 @@ TEST_CASE("transposed V of e4m3 has the order of the weights and of the columns 
   CHECK_FALSE(none.any());
   for (const int stage : {0, 1})
     check(stage, none);
+}
+
+TEST_CASE("rows of V after the last page are zero already") {
+  AttentionPrefillParameters p{};
+  p.window = 1 << 20;
+  p.page_size = divisor(16);
+  Tile tile{};
+  tile.q_len = 1;
+  for (const int visible : {1, 15, 16, 17, kStep - 16, kStep - 1, kStep}) {
+    CAPTURE(visible);
+    tile.kv_len = kStep + visible;
+    const InvisibleRows invisible(p, tile, /*step=*/1);
+    CHECK(invisible.end == visible);
+    CHECK(invisible.end_of_page == divide_up(visible, 16) * 16);
+    CHECK(invisible.any() == (visible % 16 != 0));
+    CHECK_FALSE(InvisibleRows(p, tile, /*step=*/0).any());
+  }
 }
 
 TEST_CASE("rows of V that no query token sees are zero when they are transposed") {

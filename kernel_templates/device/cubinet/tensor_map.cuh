@@ -110,6 +110,11 @@ __device__ inline void copy_box(SharedAddress target, const void* map, int x0, i
       : "memory");
 }
 
+// Prefetches a tensor map in a __grid_constant__ parameter, which the first copy would wait for.
+__device__ inline void prefetch_tensor_map(const void* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 // Prefetches a box of a tensor of rank 4 to the L2 cache. `map` is like that of copy_box().
 __device__ inline void prefetch_box(const void* map, int x0, int x1, int x2, int x3) {
   asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(x0),

@@ -2,7 +2,6 @@
 #pragma once
 // The consumer warpgroups of `attention_prefill_wgmma`, which multiply.
 #include <cubinet/attention_prefill_wgmma/epilogue.cuh>
-#include <cubinet/attention_prefill_wgmma/layout.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 

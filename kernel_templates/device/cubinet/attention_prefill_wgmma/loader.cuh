@@ -3,21 +3,54 @@
 // Loads of `attention_prefill_wgmma`. One warp copies Q and K with TMA. A second one copies V, and a
 // third one sets the rows of V to zero that no query token sees. The first warp copies V of e4m3,
 // because the other two transpose it.
-#include <cubinet/attention_prefill_wgmma/layout.cuh>
+#include <cubinet/attention_prefill_wgmma/tile_ring.cuh>
 #include <cubinet/tensor_map.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 
-// The rows of a step of V that must be zero: a weight of zero times NaN would be NaN.
+// Prefetches the tensor maps, and to the L2 cache the lengths and the first page table entries of
+// all sequences, of which each CTA has some. A CTA would otherwise wait for them one after the
+// other. Reads nothing, so it may precede wait_for_prerequisites().
+__device__ inline void prefetch_look_ups(const AttentionPrefillMapParameters& maps) {
+  constexpr int kLines = 4;  // of 128 bytes of the page table of a sequence
+  const AttentionPrefillParameters& p = maps.p;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) prefetch_tensor_map(&maps.q);
+  if (thread == 32) prefetch_tensor_map(&maps.k);
+  if (thread == 64) prefetch_tensor_map(&maps.v);
+  const int sequence = static_cast<int>(blockIdx.x) + thread / kLines * static_cast<int>(gridDim.x);
+  if (sequence >= p.batch) return;
+  const int line = thread % kLines;
+  if (line == 0) {
+    prefetch_to_l2(p.kv_lengths + 4ull * static_cast<unsigned>(sequence));
+    if (has_ragged_q(p)) prefetch_to_l2(p.q_offsets + 4ull * static_cast<unsigned>(sequence));
+  }
+  if constexpr (kPaged) {
+    const int entry = line * 32;
+    if (entry * p.page_size.divisor >= p.max_kv_length) return;
+    const GlobalAddress table = p.page_table + 4 * (sequence * p.page_table_stride + entry);
+    prefetch_to_l2(table);
+    if constexpr (separate_page_tables) prefetch_to_l2(table + 4ll * p.v_page_table_offset);
+  }
+}
+
+// The rows of a step of V that must be zero: a weight of zero times NaN would be NaN. Rows before
+// `begin` and from `end` on are invisible. Those from `end_of_page` on are zero already, because
+// pages after the last token are read as zeros.
 struct InvisibleRows {
-  int begin;  // rows before it, and from `end` on, are invisible
+  int begin = 0;
   int end;
+  int end_of_page = kStep;
 
   __device__ InvisibleRows(const AttentionPrefillParameters& p, const Tile& tile, int step)
-      : begin(0), end(tile.kv_len - step * kStep) {
+      : end(tile.kv_len - step * kStep) {
     if constexpr (sliding_window) begin = tile.prefix() + 1 - p.window - step * kStep;
+    if constexpr (kPaged) {
+      const int of_last = p.page_size.remainder(tile.kv_len);
+      end_of_page = minimum(of_last == 0 ? end : end + p.page_size.divisor - of_last, kStep);
+    }
   }
-  __device__ bool any() const { return begin > 0 || end < kStep; }
+  __device__ bool any() const { return begin > 0 || end < end_of_page; }
 };
 
 // The location of the K or V of a tile.
@@ -242,6 +275,7 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
 #pragma unroll 1
   while (tiles.next()) {
     const Tile tile = tiles.tile();
+    tiles.release();
     const QSource q(maps, tile);
     if constexpr (kQStages == 1) q.prefetch();
     const KvSource source = copier.source(tile);
@@ -252,7 +286,7 @@ __device__ inline void load_qk_tiles(const AttentionPrefillMapParameters& maps, 
     for (int i = 0; i < tile.steps; ++i) {
       // The next tile is found late, so that the CTAs end at about the same time, but early enough
       // to be known in time.
-      if (i == maximum(tile.steps - 3, 0)) tiles.release();
+      if (i == maximum(tile.steps - 3, 0)) tiles.want_next();
       const int step = tile.first_step + i;
       const int page = pages.take(step);
       mbarrier_wait(layout.k_empty(stage), phases.parity(stage) ^ 1);
@@ -284,9 +318,22 @@ __device__ inline void load_v_tiles(const AttentionPrefillMapParameters& maps, c
   }
 }
 
+// Sets rows of a stage of V to zero. All lanes of one warp must call it.
+__device__ inline void clear_rows(const SharedLayout& layout, int stage, int begin, int end) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const unsigned zeros[4] = {};
+#pragma unroll 1
+  for (int row = begin + lane / 8; row < end; row += 4) {
+    const SharedAddress first =
+        layout.v(stage) + row / kGroupRows * kGroupBytesV + row % kGroupRows * kBlockRowBytes + lane % 8 * 16;
+#pragma unroll
+    for (int block = 0; block < kBlocksV; ++block)
+      store_shared_16(first + block * kKvBlockBytes, zeros);
+  }
+}
+
 // Sets invisible rows of V to zero, in all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
   Phases unclean;
   TileReader tiles(layout);
   int stage = 0;
@@ -300,19 +347,11 @@ __device__ inline void clean_tiles(const AttentionPrefillParameters& p, const Sh
       if (!invisible.any()) continue;
       mbarrier_wait(layout.v_unclean(stage), unclean.parity(stage));
       unclean.end(stage);
-      const unsigned zeros[4] = {};
-#pragma unroll 1
-      for (int row = lane / 8; row < kStep; row += 4) {
-        if (row >= invisible.begin && row < invisible.end) continue;
-        const SharedAddress first = layout.v(stage) + row / kGroupRows * kGroupBytesV +
-                                    row % kGroupRows * kBlockRowBytes + lane % 8 * 16;
-#pragma unroll
-        for (int block = 0; block < kBlocksV; ++block)
-          store_shared_16(first + block * kKvBlockBytes, zeros);
-      }
+      if constexpr (sliding_window) clear_rows(layout, stage, 0, invisible.begin);
+      clear_rows(layout, stage, maximum(invisible.end, 0), invisible.end_of_page);
       fence_async_proxy();
       __syncwarp();
-      if (lane == 0) mbarrier_arrive(layout.v_full(stage));
+      if (threadIdx.x % 32 == 0) mbarrier_arrive(layout.v_full(stage));
     }
   }
 }

@@ -11,10 +11,19 @@
 // tiles there have the most KV: a level consists of the tiles with the same index in all sequences,
 // and levels descend. All heads of a tile of a sequence follow each other. With splits of KV, each
 // split of a tile is a tile of its own, and all heads of a split follow each other.
+//
+// A CTA computes nothing before its first tile is found, and each load takes about 600 cycles. If
+// all sequences have the same number of query tokens, positions are computed without loads.
+#include <cubinet/attention_prefill_wgmma/sequence_search.cuh>
 #include <cubinet/attention_prefill_wgmma/shape.cuh>
 #include <cubinet/memory.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
+
+// Returns whether sequences may have different numbers of query tokens.
+__device__ inline bool has_ragged_q(const AttentionPrefillParameters& p) {
+  return p.q_offsets != 0;
+}
 
 // The lengths of a sequence.
 struct Lengths {
@@ -22,10 +31,11 @@ struct Lengths {
   int q_len;
   int kv_len;
 
+  Lengths() = default;
   __device__ Lengths(const AttentionPrefillParameters& p, int sequence)
       : q_first(sequence * p.q_len), q_len(p.q_len) {
     const GlobalAddress offset = 4ull * static_cast<unsigned>(sequence);
-    if (p.q_offsets != 0) {
+    if (has_ragged_q(p)) {
       q_first = load_global_constant_int(p.q_offsets + offset);
       q_len = minimum(load_global_constant_int(p.q_offsets + offset + 4) - q_first, p.q_len);
     }
@@ -60,72 +70,34 @@ __device__ inline bool loads_q_apart(const AttentionPrefillParameters& p) {
   return p.tile_heads.remainder(kWarpgroupRows) == 0;
 }
 
-// A search for sequences, 32 at a time. All lanes of a warp must call each function together.
-class SequenceSearch {
- public:
-  __device__ void restart(int first_sequence) {
-    chunk_ = first_sequence;
-    rank_ = 0;
-  }
-  // Returns the sequence before `end` with `rank` matching ones before it, or a negative number if
-  // there are fewer. Ranks must ascend. `matches` returns the lanes whose sequences match in the 32
-  // sequences from its argument on.
-  template <class Matches>
-  __device__ int find(int rank, int end, Matches matches) {
-    unsigned matching = matches(chunk_);
-#pragma unroll 1
-    while (rank - rank_ >= __popc(matching)) {
-      rank_ += __popc(matching);
-      chunk_ += 32;
-      if (chunk_ >= end) return -1;
-      matching = matches(chunk_);
-    }
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int before = __popc(matching & ((1u << lane) - 1));
-    const unsigned chosen = __ballot_sync(kAllLanes, (matching >> lane & 1) != 0 && before == rank - rank_);
-    return chunk_ + __ffs(static_cast<int>(chosen)) - 1;
-  }
-
- private:
-  int chunk_ = 0;  // the first of 32 sequences, with `rank_` matching ones before
-  int rank_ = 0;
-};
-
 // Walks over the tiles. All lanes of a warp must call each function together.
 class Schedule {
  public:
   __device__ explicit Schedule(const AttentionPrefillParameters& p)
-      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor) {
-    float tokens = 0.0f;
-    int long_tiles = 0;
-    int short_tiles = 0;
-#pragma unroll 1
-    for (int i = lane(); i < p.batch; i += 32) {
-      const Lengths of(p, i);
-      if (is_short(of.q_len)) {
-        ++short_tiles;
-      } else if (of.q_len > 0) {
-        long_tiles += divide_up(of.q_len, tile_tokens_);
-        tokens += static_cast<float>(of.kv_len);
-      }
+      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor), section_sequences_(p.batch) {
+    Counts counts;
+    if (!has_ragged_q(p)) {
+      (is_short(p.q_len) ? counts.short_tiles : counts.long_tiles) = p.batch * tiles_of_longest();
+      counts.tokens = static_cast<float>(p.batch) * static_cast<float>(p.max_kv_length);
     }
-    long_tiles = __reduce_add_sync(kAllLanes, long_tiles);
-    short_tiles = __reduce_add_sync(kAllLanes, short_tiles);
-    const float all = fmaxf(static_cast<float>(long_tiles) + static_cast<float>(short_tiles), 1.0f);
-    short_share_ = static_cast<unsigned>(static_cast<float>(short_tiles) / all * kShareUnits);
-    long_tiles_ = long_tiles * p.tile_heads.quotient(p.heads_q.divisor) * splits();
-    const float heads_in_l2 = kL2Bytes / static_cast<float>(kElementBytes * (head_dim_qk + head_dim_v)) /
-                              fmaxf(lanes_sum<32>(tokens), 1.0f);
-    section_heads_ = minimum(maximum(static_cast<int>(heads_in_l2), 1), p.heads_kv.divisor);
-    section_sequences_ = p.batch;
-    if (heads_in_l2 < 1.0f)
-      section_sequences_ = maximum(static_cast<int>(heads_in_l2 * static_cast<float>(p.batch)), 1);
+    // The lengths matter if sequences differ, or if their KV may exceed the L2 cache.
+    if (!is_short(p.q_len) && (has_ragged_q(p) || heads_in_l2(counts.tokens) < kv_heads()))
+      counts = counts_of_batch();
+    const int heads_and_splits = p.tile_heads.quotient(p.heads_q.divisor) * splits();
+    long_tiles_ = counts.long_tiles * heads_and_splits;
+    tiles_ = long_tiles_ + counts.short_tiles * heads_and_splits;
+    if (has_ragged_q(p) && is_short(p.q_len)) tiles_ = kUnknown;
+    short_share_ = share_of(counts);
+    const float heads = heads_in_l2(counts.tokens);
+    section_heads_ = minimum(maximum(static_cast<int>(heads), 1), kv_heads());
+    if (heads < 1.0f) section_sequences_ = maximum(static_cast<int>(heads * static_cast<float>(p.batch)), 1);
     first_head_ = -section_heads_;
   }
 
   // Returns the tile with this index in the order, or one of a negative sequence if there are fewer
   // tiles. Indices must ascend.
   __device__ Tile find(int index) {
+    if (kHasManyRegisters && index >= tiles_) return tile_at({-1, 0, 0, 0});
     const int short_tiles = short_tiles_before(index);
     const bool is_short = short_tiles_before(index + 1) > short_tiles;
     return tile_at(is_short ? short_position(short_tiles) : long_position(index - short_tiles));
@@ -140,12 +112,55 @@ class Schedule {
     int split;
   };
 
+  // The tiles of a batch with the same heads and split, and the KV of its long sequences.
+  struct Counts {
+    int short_tiles = 0;
+    int long_tiles = 0;
+    float tokens = 0.0f;
+  };
+
+  static constexpr int kUnknown = 0x7fffffff;
+  // The producers of three consumers lack registers for several loads, for the positions of
+  // searches and for the number of tiles. They find the end by a search.
+  static constexpr bool kHasManyRegisters = kConsumers < 3;
+  // Sequences of a lane whose loads are in flight together.
+  static constexpr int kCountedAtOnce = kHasManyRegisters ? 4 : 2;
+  static constexpr int kSearchedAtOnce = kHasManyRegisters ? 2 : 1;
   static constexpr float kL2Bytes = 32.0f * 1024 * 1024;
   // Slightly below 2^32, so that rounding never makes a share too large.
   static constexpr float kShareUnits = 4294963200.0f;
 
-  __device__ static int lane() {
-    return static_cast<int>(threadIdx.x) % 32;
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+
+  __device__ Counts counts_of_batch() const {
+    Counts counts;
+#pragma unroll 1
+    for (int first = lane(); first < p_.batch; first += 32 * kCountedAtOnce) {
+      Lengths lengths[kCountedAtOnce];
+#pragma unroll
+      for (int i = 0; i < kCountedAtOnce; ++i)
+        lengths[i] = Lengths(p_, minimum(first + 32 * i, p_.batch - 1));
+#pragma unroll
+      for (int i = 0; i < kCountedAtOnce; ++i) {
+        const int q_len = first + 32 * i < p_.batch ? lengths[i].q_len : 0;
+        counts.short_tiles += is_short(q_len) ? 1 : 0;
+        counts.long_tiles += tiles_of_long(q_len);
+        if (q_len > tile_tokens_) counts.tokens += static_cast<float>(lengths[i].kv_len);
+      }
+    }
+    counts.short_tiles = __reduce_add_sync(kAllLanes, counts.short_tiles);
+    counts.long_tiles = __reduce_add_sync(kAllLanes, counts.long_tiles);
+    counts.tokens = lanes_sum<32>(counts.tokens);
+    return counts;
+  }
+  __device__ static unsigned share_of(const Counts& counts) {
+    const float short_tiles = static_cast<float>(counts.short_tiles);
+    const float all = fmaxf(static_cast<float>(counts.long_tiles) + short_tiles, 1.0f);
+    return static_cast<unsigned>(short_tiles / all * kShareUnits);
+  }
+  // Returns the KV heads whose tokens fit the L2 cache.
+  __device__ static float heads_in_l2(float tokens) {
+    return kL2Bytes / static_cast<float>(kElementBytes * (head_dim_qk + head_dim_v)) / fmaxf(tokens, 1.0f);
   }
 
   // Returns the tiles of short sequences before an index of the order. After the last long tile,
@@ -160,12 +175,13 @@ class Schedule {
     const int heads = p_.tile_heads.quotient(p_.heads_q.divisor);
     const int part = index / heads;
     const int rank = part / splits();
-    // The producers of three consumers lack the registers to keep the search.
-    if constexpr (kConsumers == 3) short_search_.restart(0);
-    const int sequence = short_search_.find(rank, p_.batch, [&](int chunk) {
-      return __ballot_sync(kAllLanes, is_short(q_len_of(chunk + lane())));
-    });
-    return {sequence, 0, (index - part * heads) * p_.tile_heads.divisor, part - rank * splits()};
+    return {short_sequence(rank), 0, (index - part * heads) * p_.tile_heads.divisor, part - rank * splits()};
+  }
+  __device__ int short_sequence(int rank) {
+    if (!has_ragged_q(p_)) return is_short(p_.q_len) && rank < p_.batch ? rank : -1;
+    if constexpr (!kHasManyRegisters) short_search_.restart(0);
+    return short_search_.template find<kSearchedAtOnce>(
+        rank, p_.batch, [&](int sequence) { return is_short(q_len_of(sequence, p_.batch)); });
   }
 
   // Returns the position of a tile of the other sequences.
@@ -189,63 +205,66 @@ class Schedule {
     return {-1, 0, 0, 0};
   }
 
+  __device__ int kv_heads() const {
+    return p_.heads_kv.divisor;
+  }
   __device__ int splits() const {
     return maximum(p_.splits, 1);
   }
 
   // Returns the tiles of all heads of the section with the same tokens.
   __device__ int heads() const {
-    const int kv_heads = minimum(section_heads_, p_.heads_kv.divisor - first_head_);
-    return p_.tile_heads.quotient(kv_heads * p_.group.divisor);
+    return p_.tile_heads.quotient(minimum(section_heads_, kv_heads() - first_head_) * p_.group.divisor);
   }
   __device__ int end_sequence() const {
     return minimum(first_sequence_ + section_sequences_, p_.batch);
   }
 
-  __device__ int q_len_of(int sequence) const {
-    return sequence < p_.batch ? Lengths(p_, sequence).q_len : 0;
+  // Returns the query tokens of a sequence, or 0 if it is not before `end`.
+  __device__ int q_len_of(int sequence, int end) const {
+    const int q_len = Lengths(p_, minimum(sequence, p_.batch - 1)).q_len;
+    return sequence < end ? q_len : 0;
   }
   __device__ bool is_short(int q_len) const {
     return q_len > 0 && q_len <= tile_tokens_;
   }
-  // Returns the tiles with the same heads of a sequence of the section, or 0 if it is short.
-  __device__ int tiles_of(int sequence) const {
-    const int q_len = sequence < end_sequence() ? q_len_of(sequence) : 0;
+  // Returns the tiles with the same heads of a sequence, or 0 if it is short.
+  __device__ int tiles_of_long(int q_len) const {
     return q_len > tile_tokens_ ? divide_up(q_len, tile_tokens_) : 0;
   }
-  // Returns the tiles of the lane's sequence among the 32 sequences of a chunk.
-  __device__ int own_tiles(int chunk) const {
-    return chunk == first_sequence_ ? own_tiles_ : tiles_of(chunk + lane());
+  __device__ int tiles_of_longest() const {
+    return divide_up(p_.q_len, tile_tokens_);
   }
-  // Returns the lanes whose sequences have a tile of the level.
-  __device__ unsigned live_of(int chunk) const {
-    return __ballot_sync(kAllLanes, own_tiles(chunk) > level_);
+  // Returns the tiles of the lane's sequence among the 32 sequences of a chunk of the section.
+  __device__ int own_tiles(int chunk) const {
+    return chunk == first_sequence_ ? own_tiles_ : tiles_of_long(q_len_of(chunk + lane(), end_sequence()));
   }
 
   __device__ void begin_level() {
+    search_.restart(first_sequence_);
     live_ = 0;
     int next = -1;
 #pragma unroll 1
     for (int chunk = first_sequence_; chunk < end_sequence(); chunk += 32) {
-      live_ += __popc(live_of(chunk));
       const int tiles = own_tiles(chunk);
+      live_ += __popc(__ballot_sync(kAllLanes, tiles > level_));
       if (tiles <= level_) next = maximum(next, tiles - 1);
     }
     next_level_ = __reduce_max_sync(kAllLanes, next);
-    search_.restart(first_sequence_);
   }
   __device__ void begin_section() {
-    own_tiles_ = tiles_of(first_sequence_ + lane());
-    int most = 0;
-#pragma unroll 1
-    for (int chunk = first_sequence_; chunk < end_sequence(); chunk += 32)
-      most = maximum(most, own_tiles(chunk));
-    level_ = maximum(__reduce_max_sync(kAllLanes, most), 1) - 1;
-    begin_level();
+    level_ = tiles_of_longest() - 1;
+    if (has_ragged_q(p_)) {
+      own_tiles_ = tiles_of_long(q_len_of(first_sequence_ + lane(), end_sequence()));
+      begin_level();
+    } else {
+      live_ = end_sequence() - first_sequence_;
+      next_level_ = -1;
+    }
   }
   __device__ void next_section() {
     first_head_ += section_heads_;
-    if (first_head_ >= p_.heads_kv.divisor) {
+    if (first_head_ >= kv_heads()) {
       first_head_ = 0;
       first_sequence_ += section_sequences_;
     }
@@ -256,9 +275,15 @@ class Schedule {
     const int part = (index - begin_) / heads();
     const int head = index - begin_ - part * heads();
     const int rank = part / splits();
-    const int sequence = search_.find(rank, p_.batch, [&](int chunk) { return live_of(chunk); });
-    return {sequence, level_, first_head_ * p_.group.divisor + head * p_.tile_heads.divisor,
+    return {live_sequence(rank), level_, first_head_ * p_.group.divisor + head * p_.tile_heads.divisor,
             part - rank * splits()};
+  }
+
+  __device__ int live_sequence(int rank) {
+    if (!has_ragged_q(p_)) return first_sequence_ + rank;
+    if constexpr (!kHasManyRegisters) search_.restart(first_sequence_);
+    return search_.template find<1>(rank, p_.batch,
+                                    [&](int sequence) { return own_tiles(sequence - lane()) > level_; });
   }
 
   __device__ Tile tile_at(const Position& position) const {
@@ -294,7 +319,8 @@ class Schedule {
 
   const AttentionPrefillParameters& p_;
   int tile_tokens_;
-  int long_tiles_;        // of all heads and splits
+  int tiles_;  // of all heads and splits, if kHasManyRegisters; kUnknown: a search finds the end
+  int long_tiles_;
   unsigned short_share_;  // the share of short tiles in all, in units of 2^-32
   SequenceSearch short_search_;
   int section_heads_;  // KV heads

@@ -83,9 +83,12 @@ constexpr int kTransposedOffset = kVOffset + stages * kStageBytesV;
 constexpr int kFoldedOffset = kTransposedOffset + stages * kStageBytesTransposed;
 constexpr int kTileOffset = kFoldedOffset + kFoldedBytes;
 constexpr int kTileBytes = 32;
-constexpr int kBarriersOffset = kTileOffset + 2 * kTileBytes;
+constexpr int kTileSlots = 4;
+constexpr int kBarriersOffset = kTileOffset + kTileSlots * kTileBytes;
+constexpr int kTileBarriers = 2 * kTileSlots + 1;
 constexpr int kStageBarriers = kTransposesV ? 6 : 5;  // of a stage of K and V
-constexpr int kSharedBytes = kBarriersOffset + (kStageBarriers * stages + 2 + 2 * kQStages * kConsumers) * 8;
+constexpr int kSharedBytes =
+    kBarriersOffset + (kTileBarriers + kStageBarriers * stages + 2 * kQStages * kConsumers) * 8;
 
 static_assert(stages == 2, "the consumers' loop has a step for each stage");
 static_assert(kPart % kProductDepth == 0, "a part consists of whole products");

@@ -3,6 +3,7 @@
 // The online softmax of `attention_prefill_wgmma`: a thread has two rows, `row` and `row` + 8.
 #include <cubinet/attention/masks.cuh>
 #include <cubinet/attention_prefill_wgmma/folded_output.cuh>
+#include <cubinet/attention_prefill_wgmma/tile_ring.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
 

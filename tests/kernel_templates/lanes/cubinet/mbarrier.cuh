@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // In place of the device library's header: tests call what a barrier separates one after the other,
-// or provide it when a lane waits for it.
+// provide it when a lane waits for it, or count the arrivals.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
@@ -12,14 +12,23 @@ class BarrierObserver {
   virtual ~BarrierObserver() = default;
   virtual void on_wait(SharedAddress barrier, unsigned parity) = 0;
   virtual void on_arrival(SharedAddress barrier) = 0;
+  virtual void on_init(SharedAddress /*barrier*/, unsigned /*arrivals*/) {}
+  // Comes before the arrival that announces the bytes.
+  virtual void on_announcement(SharedAddress /*barrier*/, unsigned /*bytes*/) {}
 };
 inline BarrierObserver* barrier_observer = nullptr;
 
-inline void mbarrier_init(SharedAddress, unsigned) {}
+inline void mbarrier_init(SharedAddress barrier, unsigned arrivals) {
+  if (barrier_observer != nullptr) barrier_observer->on_init(barrier, arrivals);
+}
 inline void mbarrier_arrive(SharedAddress barrier) {
   if (barrier_observer != nullptr) barrier_observer->on_arrival(barrier);
 }
-inline void mbarrier_arrive_expect_bytes(SharedAddress, unsigned) {}
+inline void mbarrier_arrive_expect_bytes(SharedAddress barrier, unsigned bytes) {
+  if (barrier_observer == nullptr) return;
+  barrier_observer->on_announcement(barrier, bytes);
+  barrier_observer->on_arrival(barrier);
+}
 inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   if (barrier_observer != nullptr) barrier_observer->on_wait(barrier, parity);
 }

@@ -62,6 +62,9 @@ inline int add_global(GlobalAddress address, int number) {
   sum += number;
   return sum - number;
 }
+inline int add_global_relaxed(GlobalAddress address, int number) {
+  return add_global(address, number);
+}
 // NOLINTEND(performance-no-int-to-ptr)
 
 using SharedAddress = unsigned;

@@ -9,17 +9,17 @@ namespace cubinet::parameters {
 using dtype = e4m3;
 constexpr int fold_steps = 4;
 constexpr int tile_size_kv = 160;  // the last block of transposed tokens is not full
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 164048;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 164168;
 #else
 using dtype = bf16;
 constexpr int fold_steps = 0;
 constexpr int tile_size_kv = 128;
 #if defined(CUBINET_LANES_CAPPED)
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 164096;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 164216;
 #elif defined(CUBINET_LANES_INVARIANT)
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 229600;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 229720;
 #else
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 196832;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 196952;
 #endif
 #endif
 using dtype_o = bf16;

@@ -80,7 +80,7 @@ class Products {
     int commits;  // static, so 0 at first
   };
 
-  static Lane& own() { return lanes[Warp::lane()]; }
+  static Lane& own() { return lanes[threadIdx.x]; }
 
   static float element_at(SharedAddress address) {
     return float_of_bf16(load_shared<std::uint16_t>(swizzled_address(address)));
@@ -114,8 +114,7 @@ class Products {
         for (unsigned k = 0; k < kDepth; ++k)
           b[k] = element_of_b(product, column, k);
         for (unsigned row = 0; row < 16; ++row) {
-          float& d =
-              of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
+          float& d = of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
           float sum = product.accumulate ? d : 0.0f;
           for (unsigned k = 0; k < kDepth; ++k)
             sum += a[row][k] * b[k];
@@ -126,7 +125,7 @@ class Products {
     Warp::exchange(0);
   }
 
-  static inline std::array<Lane, kLanes> lanes;
+  static inline std::array<Lane, 512> lanes;  // of a CTA
 };
 
 template <typename... Fragments>

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The tiles of a CTA in shared memory. One warp finds and writes them, all others read them.
+//
+// Tile i has slot i % kTileSlots. A reader that releases a tile no longer needs the tiles before
+// it, so a tile is written when all readers have released the one that is kTileSlots - 1 tiles
+// before it. The loader of K alone decides when the next tile is found.
+#include <cubinet/attention_prefill_wgmma/layout.cuh>
+#include <cubinet/attention_prefill_wgmma/schedule.cuh>
+
+namespace cubinet::attention_prefill_wgmma {
+
+// A tile's place in the ring.
+struct TilePlace {
+  int slot;
+  unsigned parity;  // of the phase of the slot's barriers
+
+  // `index` counts the tiles of the CTA.
+  __device__ explicit TilePlace(unsigned index)
+      : slot(static_cast<int>(index % kTileSlots)), parity(index / kTileSlots % 2) {}
+};
+
+// The writer of the tiles. All lanes of one warp must call each function together.
+class TileWriter {
+ public:
+  __device__ explicit TileWriter(const SharedLayout& layout) : layout_(layout) {}
+
+  // Writes the next tile when its slot is free.
+  __device__ void write(const Tile& tile) {
+    // A tile two rounds later has the same place. Before the first tile, the phase has ended.
+    const TilePlace released(written_ + kTileSlots + 1);
+    mbarrier_wait(layout_.tile_empty(released.slot), released.parity);
+    if (threadIdx.x % 32 == 0) {
+      const TilePlace place(written_);
+      store_shared_object(layout_.tile(place.slot), tile);
+      mbarrier_arrive(layout_.tile_full(place.slot));
+    }
+    ++written_;
+  }
+  // Blocks until the reader that wants tiles has called want_next() for the tile that was written
+  // last.
+  __device__ void wait() const { mbarrier_wait(layout_.tile_wanted(), (written_ - 1) % 2); }
+
+ private:
+  const SharedLayout& layout_;
+  unsigned written_ = 0;
+};
+
+// A reader of the tiles: one warp. All its lanes must call each function together.
+class TileReader {
+ public:
+  __device__ explicit TileReader(const SharedLayout& layout) : layout_(layout) {}
+
+  // Blocks until the next tile is written. Returns false after the last one.
+  __device__ bool next() {
+    const TilePlace place(read_++);
+    mbarrier_wait(layout_.tile_full(place.slot), place.parity);
+    return tile().sequence >= 0;
+  }
+  // Returns the tile. It remains in shared memory until the reader has released the next one.
+  __device__ Tile tile() const { return at(read_ - 1); }
+  // Returns the tile before it. REQUIRES: the reader has not released the tile.
+  __device__ Tile previous() const { return at(read_ - 2); }
+  // Must be called once after next() returns true.
+  __device__ void release() const {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(layout_.tile_empty(TilePlace(read_ - 1).slot));
+  }
+  // Lets the writer find the next tile. One of the readers must call it once for each tile.
+  __device__ void want_next() const {
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(layout_.tile_wanted());
+  }
+
+ private:
+  __device__ Tile at(unsigned index) const {
+    Tile tile;
+    load_shared_object(layout_.tile(TilePlace(index).slot), tile);
+    return tile;
+  }
+
+  const SharedLayout& layout_;
+  unsigned read_ = 0;
+};
+
+// If no sequence has more steps than these, a tile is found before it is wanted, because it would be
+// late otherwise. With longer tiles, CTAs that take one early end late.
+constexpr int kShortSteps = 4;
+
+// Finds all tiles of the CTA. All lanes of one warp must call it.
+__device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
+  Schedule schedule(p);
+  TileWriter tiles(layout);
+  int index = static_cast<int>(blockIdx.x);
+  const bool finds_early = p.max_kv_length <= kShortSteps * kStep;
+  bool waits = false;  // whether the next tile must not be written before it is wanted
+#pragma unroll 1
+  while (true) {
+    const Tile tile = schedule.find(index);
+    if (tile.sequence < 0 || tile.steps > 0) {
+      if (waits) tiles.wait();
+      tiles.write(tile);
+      if (tile.sequence < 0) break;
+      waits = finds_early;
+      if (!waits) tiles.wait();
+    }
+    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
+    index = __shfl_sync(kAllLanes, index, 0);
+  }
+  if (threadIdx.x % 32 == 0) release_counters(p);
+}
+
+}  // namespace cubinet::attention_prefill_wgmma
