@@ -82,8 +82,8 @@ class TileReader {
   unsigned read_ = 0;
 };
 
-// If no sequence has more steps than these, a tile is found before it is wanted, because it would be
-// late otherwise. With longer tiles, CTAs that take one early end late.
+// If no sequence has more steps than these, a tile is found before it is wanted, because it would
+// be late otherwise. With longer tiles, CTAs that take one early end late.
 constexpr int kShortSteps = 4;
 
 // Finds all tiles of the CTA. All lanes of one warp must call it.
