@@ -63,7 +63,11 @@ class Producer : private QProducer<kWarpgroup> {
     const GlobalAddress table = p_.page_table + 4 * (item.sequence.index * p_.page_table_stride);
     int pages[kRows];
     look_up(pages, table, tokens, 0);
-    if (slices == 0) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
+    // Later, the first slice comes before Q, because its slot may be free before Q of the item
+    // before.
+    const bool q_first = is_first_ || slices == 0;
+    is_first_ = false;
+    if (q_first) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
 #pragma unroll 1
     for (int i = 0; i < slices; ++i) {
       const int token = tokens.begin + i * kSlice;
@@ -93,10 +97,12 @@ class Producer : private QProducer<kWarpgroup> {
           mbarrier_arrive_with_copies(layout_.kv_full(slot, position / kBlocksOfGroup));
       }
       phases_ ^= 1u << slot;
-      // The first slice comes first, because its slot may be free before Q of the item before.
-      if (i == 0) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
+      if (i == 0 && !q_first) copy_q(item.sequence, rows, threadIdx.x % kWarpgroup);
     }
   }
+
+ private:
+  bool is_first_ = true;
 };
 
 }  // namespace cubinet::attention_latent

@@ -82,17 +82,18 @@ class TileReader {
   unsigned read_ = 0;
 };
 
-// If no sequence has more steps than these, a tile is found before it is wanted, because it would
-// be late otherwise. With longer tiles, CTAs that take one early end late.
-constexpr int kShortSteps = 4;
+// The tile after one of so few steps is found before it is wanted, because it would be late
+// otherwise, unless sequences have more than kShortKv tokens: a CTA that takes a long tile early
+// ends late.
+constexpr int kFewSteps = 2;
+constexpr int kShortKv = 4 * kStep;
 
 // Finds all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
   Schedule schedule(p);
   TileWriter tiles(layout);
   int index = static_cast<int>(blockIdx.x);
-  const bool finds_early = p.max_kv_length <= kShortSteps * kStep;
-  bool waits = false;  // whether the next tile must not be written before it is wanted
+  bool waits = false;  // whether the next tile has been found before it is wanted
 #pragma unroll 1
   while (true) {
     const Tile tile = schedule.find(index);
@@ -100,7 +101,7 @@ __device__ inline void find_tiles(const AttentionPrefillParameters& p, const Sha
       if (waits) tiles.wait();
       tiles.write(tile);
       if (tile.sequence < 0) break;
-      waits = finds_early;
+      waits = tile.steps <= kFewSteps && p.max_kv_length <= kShortKv;
       if (!waits) tiles.wait();
     }
     if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
