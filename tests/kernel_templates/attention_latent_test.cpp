@@ -39,9 +39,87 @@ void check(const LatentSizes& sizes, const Speeds& speeds = {}) {
   CHECK(wrong == 0);
 }
 
+using attention_latent::kClusterSize;
+using attention_latent::tile_size_q;
+
+// Query heads whose rows fill all tiles of a cluster with one query token.
+constexpr int kHeads = tile_size_q * kClusterSize;
+
+// Each of them slows a part of the kernel.
+const std::vector<Speeds> kSpeeds = {
+    {},
+    {0.1, 1.0, 1.0, 1.0, 1.0, 2.0},
+    {1.0, 0.1, 1.0, 1.0, 1.0, 2.0},
+    {1.0, 1.0, 0.1, 1.0, 1.0, 20.0},
+    {1.0, 1.0, 1.0, 0.1, 1.0, 20.0},
+    {1.0, 1.0, 1.0, 1.0, 0.1, 2.0},
+    {1.0, 1.0, 1.0, 1.0, 1.0, 0.1},
+};
+
+// Returns sizes with one CTA or cluster for each sequence of one query token.
+LatentSizes one_item_each(const std::vector<std::int32_t>& kv_lengths) {
+  LatentSizes sizes;
+  sizes.kv_lengths = kv_lengths;
+  sizes.heads = kHeads;
+  sizes.blocks = static_cast<int>(kv_lengths.size()) * kClusterSize;
+  sizes.unit = 1024;
+  return sizes;
+}
+
 }  // namespace
 
-TEST_CASE("a CTA of latent attention computes one sequence of whole slices") {
-  for (const int length : {64, 128, 192, 640})
-    check({{length}});
+TEST_CASE("a CTA of latent attention computes one sequence, whose last slice may be partial") {
+  for (const int length : {0, 1, 63, 64, 65, 127, 128, 129, 200, 700}) {
+    CAPTURE(length);
+    check(one_item_each({length}));
+  }
+}
+
+TEST_CASE("a CTA of latent attention computes several tiles one after the other") {
+  for (const Speeds& speeds : kSpeeds) {
+    LatentSizes sizes = one_item_each({64, 129, 1, 0, 200, 63, 65, 128});
+    sizes.blocks = 2 * kClusterSize;
+    sizes.has_sinks = true;
+    check(sizes, speeds);
+  }
+}
+
+TEST_CASE("CTAs of latent attention share tiles with one or more others") {
+  for (const int clusters : {2, 3, 5, 7}) {
+    LatentSizes sizes = one_item_each({700, 1, 200, 330, 0, 64, 129});
+    sizes.unit = 64;
+    sizes.blocks = clusters * kClusterSize;
+    check(sizes, kSpeeds[static_cast<std::size_t>(clusters) % kSpeeds.size()]);
+    sizes.unit = 128;
+    check(sizes);
+  }
+}
+
+TEST_CASE("each unit of latent attention is a split of its own") {
+  LatentSizes sizes = one_item_each({300, 64, 0, 513});
+  sizes.unit = 128;
+  sizes.split_is_unit = true;
+  sizes.blocks = 3 * kClusterSize;
+  check(sizes);
+}
+
+TEST_CASE("rows of several query tokens see different tokens of latent attention") {
+  LatentSizes sizes = one_item_each({130, 64, 67, 3});
+  sizes.q_len = 3;
+  sizes.heads = tile_size_q / 2;
+  check(sizes);
+  sizes.blocks = 2 * kClusterSize;
+  sizes.unit = 64;
+  sizes.q_lengths = {3, 1, 2, 5};
+  check(sizes, kSpeeds[5]);
+  sizes.heads = tile_size_q / 4 * 3;  // the tiles have parts of tokens
+  sizes.has_sinks = true;
+  check(sizes);
+}
+
+TEST_CASE("rows of latent attention that see no token are zero") {
+  LatentSizes sizes = one_item_each({2, 66, 0});
+  sizes.q_lengths = {5, 70, 2};
+  sizes.heads = 3;
+  check(sizes);
 }

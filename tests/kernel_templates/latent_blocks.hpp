@@ -62,6 +62,9 @@ class LatentBlocks final : public CountedBarriers {
     CountedBarriers::on_arrival(barrier);
     if (Warp::is_running()) poison_released(barrier);
   }
+  void on_message(SharedAddress barrier) override {
+    if (kSendsSlots) poison_released(barrier);
+  }
 
  private:
   std::string run_together(const std::vector<unsigned>& blocks, const Speeds& speeds) {
@@ -91,15 +94,15 @@ class LatentBlocks final : public CountedBarriers {
     return wrong;
   }
 
-  // Overwrites what all of its readers in the CTA have released.
+  // Overwrites what all of its readers have released.
   void poison_released(SharedAddress barrier) {
     using namespace attention_latent;
-    const SharedLayout layout{shared_address(nullptr)};
+    const SharedLayout layout{barrier / kMostSharedBytes * kMostSharedBytes};
     if (barrier == layout.q_empty()) return poison(barrier, 8, layout.q(), Shape::kQBytes);
     for (int slot = 0; slot < 2; ++slot) {
       const auto release = [&](Part part, int block, int blocks) {
         if (barrier == layout.kv_empty(slot, part))
-          poison(barrier, 4, layout.kv(slot) + static_cast<unsigned>(block * kKvBlockBytes),
+          poison(barrier, kSendsSlots ? 8 : 4, layout.kv(slot) + static_cast<unsigned>(block * kKvBlockBytes),
                  blocks * kKvBlockBytes);
       };
       release(Part::first_half, 0, kBlocksOfHalf);
@@ -113,6 +116,9 @@ class LatentBlocks final : public CountedBarriers {
   }
 
   static constexpr std::byte kPoison{0xff};  // of NaN
+  // If true, a slot is also read by copies to the other CTA, which end before that CTA releases its
+  // own slot. Otherwise, the consumers of the CTA are its only readers.
+  static constexpr bool kSendsSlots = attention_latent::kClusterSize > 1 && attention_latent::kConvertsKv;
 
   const LatentBatch& batch_;
   std::mt19937 dice_;

@@ -34,6 +34,7 @@ inline void fence_mbarrier_init() {}
 
 inline void mbarrier_arrive_in_cluster(ClusterAddress barrier) {
   if (barrier / kMostSharedBytes == Warp::slot()) return mbarrier_arrive(barrier);
+  barrier_observer->on_message(barrier);
   ++messages_to_others;
   Events::add([barrier] {
     --messages_to_others;

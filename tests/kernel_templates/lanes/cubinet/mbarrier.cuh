@@ -13,6 +13,8 @@ class BarrierObserver {
   virtual ~BarrierObserver() = default;
   virtual void on_wait(SharedAddress barrier, unsigned parity) = 0;
   virtual void on_arrival(SharedAddress barrier) = 0;
+  // An arrival at a barrier of another CTA has started.
+  virtual void on_message(SharedAddress /*barrier*/) {}
   virtual void on_init(SharedAddress /*barrier*/, unsigned /*arrivals*/) {}
   // Comes before the arrival that announces the bytes.
   virtual void on_announcement(SharedAddress /*barrier*/, unsigned /*bytes*/) {}
