@@ -118,7 +118,7 @@ class Warp {
   }
 
  private:
-  static constexpr std::size_t kStackBytes = 1 << 17;
+  static constexpr std::size_t kStackBytes = 1 << 16;
   static constexpr std::size_t kNumberBytes = 8;
 
   struct Lane {

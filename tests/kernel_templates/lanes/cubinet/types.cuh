@@ -52,18 +52,18 @@ inline unsigned rounded_to_fp16(float number) {
     return sign | static_cast<unsigned>(std::nearbyint(std::ldexp(std::fabs(number), 24)));
   return sign | (((magnitude + 0xfffu + (magnitude >> 13 & 1)) >> 13) - (112u << 10));
 }
+inline const std::array<float, 1 << 15> kFp16Magnitudes = [] {
+  std::array<float, 1 << 15> all;
+  for (unsigned i = 0; i < all.size(); ++i) {
+    const unsigned exponent = i >> 10;
+    all[i] = exponent == 31  ? (i == 0x7c00u ? INFINITY : NAN)
+             : exponent == 0 ? std::ldexp(static_cast<float>(i), -24)
+                             : std::bit_cast<float>((i + (112u << 10)) << 13);
+  }
+  return all;
+}();
 inline float float_of_fp16(unsigned bits) {
-  static const std::array<float, 1 << 15> magnitudes = [] {
-    std::array<float, 1 << 15> all;
-    for (unsigned i = 0; i < all.size(); ++i) {
-      const unsigned exponent = i >> 10;
-      all[i] = exponent == 31  ? (i == 0x7c00u ? INFINITY : NAN)
-               : exponent == 0 ? std::ldexp(static_cast<float>(i), -24)
-                               : std::bit_cast<float>((i + (112u << 10)) << 13);
-    }
-    return all;
-  }();
-  const float magnitude = magnitudes[bits & 0x7fffu];
+  const float magnitude = kFp16Magnitudes[bits & 0x7fffu];
   return (bits & 0x8000u) == 0 ? magnitude : -magnitude;
 }
 
