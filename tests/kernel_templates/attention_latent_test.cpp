@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs all warps of attention_latent together on the host, at different speeds. lanes/ has the lanes
-// of a warp and replaces the headers of the device library that have instructions. CMakeLists.txt
-// compiles this file for several kernels.
+// Runs all warps of attention_latent together on the host, at different speeds. lanes/ has the
+// lanes of a warp and replaces the headers of the device library that have instructions.
+// CMakeLists.txt compiles this file for several kernels.
 #include "exact_row.hpp"
 #include "latent_blocks.hpp"
 

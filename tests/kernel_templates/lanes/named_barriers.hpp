@@ -31,7 +31,7 @@ class NamedBarriers {
                      "the named barrier", number);
   }
 
-  // Returns whether no barrier has arrivals that no thread waits for, and warps agreed on the number
+  // Returns whether no barrier has arrivals of an incomplete phase, and warps agreed on the number
   // of threads.
   static bool all_complete() {
     for (const auto& of_block : barriers)

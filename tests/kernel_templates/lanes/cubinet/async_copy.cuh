@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In place of the device library's header: cp.async. Some copies read and write at once, others when
-// they must be complete.
+// In place of the device library's header: cp.async. Some copies read and write at once, others
+// when they must be complete.
 #include "warp.hpp"
 
 #include <cubinet/memory.cuh>
@@ -24,7 +24,7 @@ class AsyncCopies {
       threads[Warp::thread()].copies.push_back(copy);
     }
   }
-  // Returns the number of copies that a thread has started, except for those that were made at once.
+  // Returns the number of copies that a thread has started, without those that were made at once.
   static std::size_t started(unsigned thread) { return threads[thread].copies.size(); }
   // Completes the first `count` copies of a thread.
   static void complete(unsigned thread, std::size_t count) {
