@@ -17,8 +17,7 @@ inline double number_of(std::uint16_t bits) {
 inline double number_of(std::uint8_t bits) {
   const int exponent = bits >> 3 & 15;
   const int mantissa = bits & 7;
-  const double magnitude =
-      exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
   return bits >= 128 ? -magnitude : magnitude;
 }
 

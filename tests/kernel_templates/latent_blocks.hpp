@@ -5,9 +5,8 @@
 #include "counted_barriers.hpp"
 #include "latent_batch.hpp"
 
-#include <attention_latent.cu>
-
 #include <algorithm>
+#include <attention_latent.cu>
 #include <cstddef>
 #include <map>
 #include <random>
@@ -46,7 +45,8 @@ class LatentBlocks final : public CountedBarriers {
     std::shuffle(clusters.begin(), clusters.end(), dice_);
     blockDim.x = attention_latent::Shape::kThreads;
     for (std::size_t first = 0; first < clusters.size();) {
-      const std::size_t count = std::min<std::size_t>(1 + dice_() % (kMostBlocks / kClusterSize), clusters.size() - first);
+      const std::size_t count =
+          std::min<std::size_t>(1 + dice_() % (kMostBlocks / kClusterSize), clusters.size() - first);
       std::vector<unsigned> together;
       for (std::size_t i = first; i < first + count; ++i)
         for (unsigned rank = 0; rank < kClusterSize; ++rank)

@@ -48,7 +48,8 @@ class Warp {
   // Runs warps of one or several CTAs together, which take random turns. A turn ends when the lanes
   // of the warp exchange numbers. Before each turn, events happen. Returns an empty string when all
   // have ended, or what each of the others waits for if they wait for each other.
-  static std::string run_together(const std::vector<Task>& tasks, unsigned seed, double events_of_turn = 0.0) {
+  static std::string run_together(const std::vector<Task>& tasks, unsigned seed,
+                                  double events_of_turn = 0.0) {
     constexpr int kMostIdleTurns = 200'000;
     std::mt19937 dice(seed);
     std::vector<std::unique_ptr<Warp>> warps;

@@ -2,7 +2,6 @@
 #pragma once
 // In place of the device library's header: the element types that the tested headers name.
 #include <cubinet/kernel_templates/e4m3_rounding.h>
-
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
 
