@@ -42,8 +42,9 @@ def times_row(case, times):
     return row(times["stage"] + case, "us", values, compare(values, OURS, peers))
 
 
-def rows_of(result):
-    case = f" ({result['case_tag']})" if result["case_tag"] else ""
+def rows_of(result, untagged):
+    """The rows of a problem, whose names end with its tag or, if it has none, with `untagged`."""
+    case = f" ({result['case_tag'] or untagged})" if result["case_tag"] or untagged else ""
     rows = [bits_row(case, subject) for subject in result["implementations"]]
     return [row for row in rows if row["median"]] + [times_row(case, times) for times in result["times"]]
 
@@ -64,10 +65,12 @@ def main():
                      *(["--sweep", options.sweep] if options.sweep else [])]
         document, status = run_tool(options, arguments, "invariance")
     rows = []
-    for result in document.get("results", [document]):
+    results = document.get("results", [document])
+    for number, result in enumerate(results, 1):
         if "error" in result:
             print(result["error"]["message"], file=sys.stderr)
-        rows += rows_of(result) if "implementations" in result else []
+        if "implementations" in result:
+            rows += rows_of(result, f"problem {number}" if len(results) > 1 else "")
     write(options.output, "invariance", options.commit, rows)
     print_goals(rows)
     return status

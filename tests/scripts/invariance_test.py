@@ -50,6 +50,20 @@ class Invariance(ScriptTest):
         self.assertIn("1 of 2 goals are reached", done.stderr)
         self.assertIn("FA3: left out: it has ended", done.stderr)
 
+    def test_problems_without_a_tag_are_numbered_if_there_are_several(self):
+        untagged = TOOL.replace('"case_tag": "small"', '"case_tag": ""')
+        begin, end = untagged.index('{"case_tag"'), untagged.rindex("]}")
+        problem = untagged[begin:end]
+        self.compare("--alone", tool=untagged[:begin] + problem + ", " + problem + untagged[end:])
+        names = [row["name"] for row in json.loads((self.folder / "result.json").read_text())["rows"]]
+        self.assertEqual(names[3], "decode step (problem 1)")
+        self.assertEqual(names[7], "decode step (problem 2)")
+        self.assertEqual(len(set(names)), 8)
+
+        self.compare("--alone", tool=untagged)
+        names = [row["name"] for row in json.loads((self.folder / "result.json").read_text())["rows"]]
+        self.assertEqual(names[3], "decode step")
+
     def test_a_lost_bit_and_a_failed_tool_are_its_status(self):
         self.assertEqual(self.compare("--alone", STATUS="1").returncode, 1)
         done = self.compare("--alone", tool="exit 139\n")
