@@ -101,6 +101,17 @@ TEST_CASE("CTAs of latent attention share tiles with one or more others") {
   }
 }
 
+TEST_CASE("CTAs of latent attention complete a tile together") {
+  LatentSizes sizes = one_item_each({140});
+  sizes.unit = 64;
+  const std::vector<ExactRow> expected = exact_rows(sizes);
+  for (const int clusters : {2, 3}) {
+    sizes.blocks = clusters * kClusterSize;
+    for (const double odd_consumer_1 : {0.01, 0.05, 0.3})
+      check(sizes, expected, {1.0, 1.0, 1.0, 1.0, 1.0, 2.0, odd_consumer_1});
+  }
+}
+
 TEST_CASE("each unit of latent attention is a split of its own") {
   LatentSizes sizes = one_item_each({300, 64, 0, 513});
   sizes.unit = 128;

@@ -31,6 +31,7 @@ class LatentBlocks final : public CountedBarriers {
     double consumer_1 = 1.0;
     double odd_blocks = 1.0;  // a factor of the CTAs with an odd index
     double events = 2.0;
+    double odd_consumer_1 = 1.0;  // a factor of consumer 1 of every other CTA or cluster
   };
 
   LatentBlocks(const LatentBatch& batch, unsigned seed) : batch_(batch), dice_(seed) {}
@@ -68,6 +69,7 @@ class LatentBlocks final : public CountedBarriers {
 
  private:
   std::string run_together(const std::vector<unsigned>& blocks, const Speeds& speeds) {
+    using attention_latent::kClusterSize;
     shared_memory.fill(kPoison);
     AsyncCopies::clear();
     NamedBarriers::clear();
@@ -79,8 +81,11 @@ class LatentBlocks final : public CountedBarriers {
                              : warp < 4 ? speeds.producer
                              : warp < 8 ? speeds.consumer_0
                                         : speeds.consumer_1;
+        const bool is_odd_consumer_1 = warp >= 8 && blocks[slot] / kClusterSize % 2 == 1;
         warps.push_back({[this] { attention_latent::attention_latent(batch_.parameters()); }, warp,
-                         speed * (blocks[slot] % 2 == 1 ? speeds.odd_blocks : 1.0), blocks[slot], slot});
+                         speed * (blocks[slot] % 2 == 1 ? speeds.odd_blocks : 1.0) *
+                             (is_odd_consumer_1 ? speeds.odd_consumer_1 : 1.0),
+                         blocks[slot], slot});
       }
     }
     std::string wrong = Warp::run_together(warps, static_cast<unsigned>(dice_()), speeds.events);
