@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <random>
 #include <vector>
 
 using namespace cubinet;
@@ -139,4 +141,23 @@ TEST_CASE("rows of latent attention that see no token are zero") {
   sizes.q_lengths = {5, 70, 2};
   sizes.heads = 3;
   check(sizes);
+}
+
+TEST_CASE("CTAs of latent attention compute random batches") {
+  std::mt19937 dice(12);
+  const auto below = [&](unsigned end) { return static_cast<int>(dice() % end); };
+  for (int i = 0; i < 3; ++i) {
+    LatentSizes sizes;
+    for (int sequence = 1 + below(4); sequence > 0; --sequence) {
+      sizes.kv_lengths.push_back(below(300));
+      sizes.q_lengths.push_back(1 + below(3));
+    }
+    sizes.heads = 1 + below(kHeads);
+    sizes.unit = 64 << below(2);
+    sizes.min_units = 1 + below(2);
+    sizes.blocks = (1 + below(6)) * kClusterSize;
+    sizes.split_is_unit = below(4) == 0;
+    sizes.has_sinks = below(2) == 0;
+    check(sizes, kSpeeds[static_cast<std::size_t>(below(7))]);
+  }
 }

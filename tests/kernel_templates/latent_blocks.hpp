@@ -9,6 +9,7 @@
 #include <attention_latent.cu>
 #include <cstddef>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
