@@ -6,6 +6,7 @@
 #include "latent_batch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <attention_latent.cu>
 #include <cstddef>
 #include <map>
@@ -32,7 +33,7 @@ class LatentBlocks final : public CountedBarriers {
     double consumer_1 = 1.0;
     double odd_blocks = 1.0;  // a factor of the CTAs with an odd index
     double events = 2.0;
-    double odd_consumer_1 = 1.0;  // a factor of consumer 1 of every other CTA or cluster
+    double pauses = 0.0;  // the probability of one after a turn of a warp
   };
 
   LatentBlocks(const LatentBatch& batch, unsigned seed) : batch_(batch), dice_(seed) {}
@@ -62,7 +63,8 @@ class LatentBlocks final : public CountedBarriers {
 
   void on_arrival(SharedAddress barrier) override {
     CountedBarriers::on_arrival(barrier);
-    if (Warp::is_running()) poison_released(barrier);
+    if (Warp::is_running()) return poison_released(barrier);
+    arrives_late_ = arrives_late_ || ended_warps_[barrier / kMostSharedBytes] == kWarps;
   }
   void on_message(SharedAddress barrier) override {
     if (kSendsSlots) poison_released(barrier);
@@ -70,27 +72,25 @@ class LatentBlocks final : public CountedBarriers {
 
  private:
   std::string run_together(const std::vector<unsigned>& blocks, const Speeds& speeds) {
-    using attention_latent::kClusterSize;
     shared_memory.fill(kPoison);
     AsyncCopies::clear();
     NamedBarriers::clear();
     arrivals_.clear();
+    ended_warps_ = {};
     std::vector<Warp::Task> warps;
     for (unsigned slot = 0; slot < blocks.size(); ++slot) {
-      for (unsigned warp = 0; warp < attention_latent::Shape::kThreads / kLanes; ++warp) {
+      for (unsigned warp = 0; warp < kWarps; ++warp) {
         const double speed = warp == 0  ? speeds.first_producer
                              : warp < 4 ? speeds.producer
                              : warp < 8 ? speeds.consumer_0
                                         : speeds.consumer_1;
-        const bool is_odd_consumer_1 = warp >= 8 && blocks[slot] / kClusterSize % 2 == 1;
-        warps.push_back({[this] { attention_latent::attention_latent(batch_.parameters()); }, warp,
-                         speed * (blocks[slot] % 2 == 1 ? speeds.odd_blocks : 1.0) *
-                             (is_odd_consumer_1 ? speeds.odd_consumer_1 : 1.0),
-                         blocks[slot], slot});
+        warps.push_back({[this] { run_lane(); }, warp,
+                         speed * (blocks[slot] % 2 == 1 ? speeds.odd_blocks : 1.0), blocks[slot], slot});
       }
     }
-    std::string wrong = Warp::run_together(warps, static_cast<unsigned>(dice_()), speeds.events);
-    if (Events::count() != 0) wrong += "copies or messages arrive after the end\n";
+    std::string wrong =
+        Warp::run_together(warps, static_cast<unsigned>(dice_()), speeds.events, speeds.pauses);
+    if (arrives_late_ || Events::count() != 0) wrong += "copies or messages arrive after the end of a CTA\n";
     if (!AsyncCopies::all_complete()) wrong += "copies are not complete\n";
     if (!Products::all_complete()) wrong += "products are not complete\n";
     if (!NamedBarriers::all_complete()) wrong += "named barriers have wrong arrivals\n";
@@ -98,6 +98,11 @@ class LatentBlocks final : public CountedBarriers {
     Events::clear();
     Products::clear();
     return wrong;
+  }
+
+  void run_lane() {
+    attention_latent::attention_latent(batch_.parameters());
+    if (Warp::lane() == 0) ++ended_warps_[Warp::slot()];
   }
 
   // Overwrites what all of its readers have released.
@@ -121,6 +126,7 @@ class LatentBlocks final : public CountedBarriers {
     std::fill_n(&shared_memory.at(first), bytes, kPoison);
   }
 
+  static constexpr unsigned kWarps = attention_latent::Shape::kThreads / kLanes;
   static constexpr std::byte kPoison{0xff};  // of NaN
   // If true, a slot is also read by copies to the other CTA, which end before that CTA releases its
   // own slot. Otherwise, the consumers of the CTA are its only readers.
@@ -129,6 +135,8 @@ class LatentBlocks final : public CountedBarriers {
   const LatentBatch& batch_;
   std::mt19937 dice_;
   std::map<SharedAddress, unsigned> arrivals_;  // of readers
+  std::array<unsigned, kMostBlocks> ended_warps_ = {};
+  bool arrives_late_ = false;
 };
 
 }  // namespace cubinet

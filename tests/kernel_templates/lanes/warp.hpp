@@ -46,11 +46,13 @@ class Warp {
   }
 
   // Runs warps of one or several CTAs together, which take random turns. A turn ends when the lanes
-  // of the warp exchange numbers. Before each turn, events happen. Returns an empty string when all
-  // have ended, or what each of the others waits for if they wait for each other.
-  static std::string run_together(const std::vector<Task>& tasks, unsigned seed,
-                                  double events_of_turn = 0.0) {
+  // of the warp exchange numbers. Before each turn, events happen. A warp pauses for some time with
+  // probability `pauses` after each of its turns. Returns an empty string when all have ended, or
+  // what each of the others waits for if they wait for each other.
+  static std::string run_together(const std::vector<Task>& tasks, unsigned seed, double events_of_turn = 0.0,
+                                  double pauses = 0.0) {
     constexpr int kMostIdleTurns = 200'000;
+    constexpr unsigned kLongestPause = 20'000;
     std::mt19937 dice(seed);
     std::vector<std::unique_ptr<Warp>> warps;
     std::vector<double> speeds;
@@ -61,13 +63,16 @@ class Warp {
     std::discrete_distribution<std::size_t> any(speeds.begin(), speeds.end());
     std::size_t running = warps.size();
     double events = 0.0;
+    std::vector<std::size_t> pause_ends(warps.size());
+    std::size_t turn = 0;
     for (int idle = 0; idle < kMostIdleTurns; ++idle) {
       for (events += events_of_turn; events >= 1.0; events -= 1.0)
         Events::happen(dice);
       const std::size_t chosen = any(dice);
       Warp& warp = *warps[chosen];
-      if (!warp.is_ready()) continue;
+      if (++turn < pause_ends[chosen] || !warp.is_ready()) continue;
       idle = 0;
+      if (std::bernoulli_distribution(pauses)(dice)) pause_ends[chosen] = turn + dice() % kLongestPause;
       if (!warp.take_turn()) continue;
       speeds[chosen] = 0.0;
       if (--running == 0) return {};
