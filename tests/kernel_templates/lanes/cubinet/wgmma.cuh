@@ -116,21 +116,24 @@ class Products {
 
   static void compute(const std::array<const Product*, kLanes>& of_lanes) {
     const Product& product = *of_lanes[0];
-    float a[16][kDepth];
+    float a[kDepth][16];
     for (unsigned row = 0; row < 16; ++row)
       for (unsigned k = 0; k < kDepth; ++k)
-        a[row][k] = element_of_a(of_lanes, row, k);
+        a[k][row] = element_of_a(of_lanes, row, k);
     for (unsigned column = 0; column < product.tiles * 8; ++column) {
-      float b[kDepth];
-      for (unsigned k = 0; k < kDepth; ++k)
-        b[k] = element_of_b(product, column, k);
-      for (unsigned row = 0; row < 16; ++row) {
-        float& d = of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
-        float sum = product.accumulate ? d : 0.0f;
-        for (unsigned k = 0; k < kDepth; ++k)
-          sum += a[row][k] * b[k];
-        d = sum;
+      const auto d = [&](unsigned row) -> float& {
+        return of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
+      };
+      float sums[16] = {};
+      for (unsigned row = 0; product.accumulate && row < 16; ++row)
+        sums[row] = d(row);
+      for (unsigned k = 0; k < kDepth; ++k) {
+        const float b = element_of_b(product, column, k);
+        for (unsigned row = 0; row < 16; ++row)
+          sums[row] += a[k][row] * b;
       }
+      for (unsigned row = 0; row < 16; ++row)
+        d(row) = sums[row];
     }
   }
 
