@@ -83,8 +83,8 @@ class TileReader {
 };
 
 // The tile after one of so few steps is found before it is wanted, because it would be late
-// otherwise, unless sequences may have more than kShortKv tokens: a CTA that takes a long tile early
-// ends late.
+// otherwise, unless sequences may have more than kShortKv tokens: a CTA that takes a long tile
+// early ends late.
 constexpr int kFewSteps = 2;
 constexpr int kShortKv = 4 * kStep;
 
