@@ -24,6 +24,8 @@
 #            sanitizer_prefill (each head dim with each type; prints what a sanitizer reports),
 #            deep_gemm, raw_path
 # Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
+# The tests of attention share their kernels in the home CUBINET_TEST_HOME (default:
+# build/gpu_test_home), which warm_gpu_tests.sh can fill on a machine without a GPU.
 # NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
 # line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
 set -euo pipefail
@@ -76,6 +78,7 @@ nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=c
 # The tests contain the paths of the tool and NVRTC at build time, which may have changed.
 export CUBINET_TEST_TOOL=$tree/cli/cubinet
 export CUBINET_TEST_GOLDENS=$root/tests/cli/goldens
+export CUBINET_TEST_HOME=${CUBINET_TEST_HOME:-$root/build/gpu_test_home}
 cuda_root=$wheels/nvidia/cu13
 [[ -d $cuda_root ]] || cuda_root=$(find_toolkit) || cuda_root=''
 nvrtc=()

@@ -6,6 +6,7 @@
 
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/attention/reference_values.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +25,8 @@
 // Checks the results of decode attention on a GPU, through plan, bind and run, against float64.
 namespace cubinet::test::gpu {
 
-// A runtime that keeps everything in memory, and its first device.
+// A runtime and its first device. Tests that run one after the other share the kernels in the home
+// CUBINET_TEST_HOME, if it is set; otherwise everything is kept in memory.
 struct Gpu {
   std::shared_ptr<Runtime> runtime;
   std::shared_ptr<const Device> device;
@@ -32,6 +35,9 @@ struct Gpu {
   static std::optional<Gpu> open(const TargetPolicy& targets = {}) {
     RuntimeOptions options;
     options.targets = targets;
+    if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver_library = library;
+    if (const char* home = std::getenv("CUBINET_TEST_HOME"))
+      options.stores = {ok(Home::open(HomeOptions{home}))};
     const auto made = Runtime::create(std::move(options));
     REQUIRE(made);
     auto opened = (*made)->device(0);

@@ -17,6 +17,7 @@ if [[ $1 == --list-test-cases ]]; then
   exit 0
 fi
 printf '%s %s\\n' "$CUBINET_TEST_CUDA_ROOT" "$1" >>"$TMPDIR/calls"
+printf '%s\\n' "$CUBINET_TEST_HOME" >"$TMPDIR/home"
 [[ $1 != --test-case=another ]] || exit 77
 """
 EXAMPLE = """
@@ -73,6 +74,12 @@ case "$*" in *compute_cap*) echo {capability} ;; *) echo 'A GPU, 1.2' ;; esac
                           ("test_loader_stub", "one, and a comma", "passed"),
                           ("test_loader_stub", "another", "skipped")])
         self.assertTrue(any(call.endswith("--test-case=one\\, and a comma") for call in self.calls))
+
+    def test_tests_share_a_home_which_may_be_given(self):
+        self.check("tests")
+        self.assertEqual((self.folder / "home").read_text(), f"{self.root}/build/gpu_test_home\n")
+        self.check("tests", CUBINET_TEST_HOME="/a/home")
+        self.assertEqual((self.folder / "home").read_text(), "/a/home\n")
 
     def test_an_example_with_a_wrong_result_is_a_failure(self):
         make_program(self.root / "build/portable/examples/example_rms_norm", "exit 1\n")

@@ -87,6 +87,7 @@ class TileReader {
 // early ends late.
 constexpr int kFewSteps = 2;
 constexpr int kShortKv = 4 * kStep;
+constexpr bool kMayBeEarly = kConsumers < 3;  // the producers of three consumers lack the registers
 
 // Finds all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
@@ -101,7 +102,7 @@ __device__ inline void find_tiles(const AttentionPrefillParameters& p, const Sha
       if (is_early) tiles.wait();
       tiles.write(tile);
       if (tile.sequence < 0) break;
-      is_early = tile.steps <= kFewSteps && p.max_kv_length <= kShortKv;
+      is_early = kMayBeEarly && tile.steps <= kFewSteps && p.max_kv_length <= kShortKv;
       if (!is_early) tiles.wait();
     }
     if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
