@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 using namespace cubinet;
@@ -119,34 +120,93 @@ TEST_CASE("readers of tiles at very different speeds find each tile and the one 
 }
 
 TEST_CASE(
-    "the tile after a short one is claimed beforehand, and the tile after a long one when it is wanted") {
+    "the tile after a short one is claimed beforehand only if no sequence may be longer than four steps") {
   BatchSizes sizes;
   sizes.q_lengths.assign(9, 16);
-  sizes.kv_lengths = {16, 2000, 100, 128, 700, 256, 385, 20, 30};
+  sizes.kv_lengths = {16, 500, 100, 128, 412, 256, 385, 20, 30};
   sizes.heads_q = sizes.tile_heads = 4;
   const PrefillBatch batch(sizes);
   const CountedBarriers barriers;
   const SharedLayout layout{0};
-  std::vector<std::int32_t> counters(2);
-  kernel_templates::AttentionPrefillParameters p = batch.parameters();
-  p.counters = address_of(counters);
-  int wrong = 0;
-  int tiles_read = 0;
-  run_ring(
-      layout, {1.0}, [&] { find_tiles(p, layout); },
-      [&](const TileReader& tiles, int reader, int index) {
-        tiles.release();
-        if (reader != 0) return;
-        spend_turns(100);
-        const bool is_short = tiles.tile().steps <= 2;
-        if (threadIdx.x % 32 == 0 && counters[0] != index + (is_short ? 1 : 0)) ++wrong;
-        __syncwarp();
-        tiles.want_next();
-        tiles_read = index + 1;
-      });
-  CHECK(wrong == 0);
-  CHECK(tiles_read == 9);
-  CHECK(counters == std::vector<std::int32_t>(2));
+  for (const int most_tokens : {512, 513}) {
+    std::vector<std::int32_t> counters(2);
+    kernel_templates::AttentionPrefillParameters p = batch.parameters();
+    p.max_kv_length = most_tokens;
+    p.counters = address_of(counters);
+    int wrong = 0;
+    int tiles_read = 0;
+    run_ring(
+        layout, {1.0}, [&] { find_tiles(p, layout); },
+        [&](const TileReader& tiles, int reader, int index) {
+          tiles.release();
+          if (reader != 0) return;
+          spend_turns(100);
+          const bool is_claimed = kConsumers < 3 && tiles.tile().steps <= 2 && most_tokens == 512;
+          if (threadIdx.x % 32 == 0 && counters[0] != index + (is_claimed ? 1 : 0)) ++wrong;
+          __syncwarp();
+          tiles.want_next();
+          tiles_read = index + 1;
+        });
+    CHECK(wrong == 0);
+    CHECK(tiles_read == 9);
+    CHECK(counters == std::vector<std::int32_t>(2));
+  }
+}
+
+TEST_CASE("the ring has the tiles of the schedule in its order, without splits that a tile does not need") {
+  const CountedBarriers barriers;
+  const SharedLayout layout{0};
+  std::vector<BatchSizes> batches(6);
+  batches[0].q_lengths = {1};
+  batches[0].kv_lengths = {0};
+  batches[1].q_lengths = {0, 0, 0};
+  batches[1].kv_lengths = {5, 0, 500};
+  batches[2].q_lengths = {0, 1, 0, 0, 200, 0, 129, 1, 0};
+  batches[2].kv_lengths = {9, 0, 0, 700, 900, 1, 129, 1300, 4};
+  batches[3].q_lengths.assign(100, 1);
+  batches[3].kv_lengths.assign(100, 40);
+  batches[4].q_lengths.assign(7, 20);
+  batches[4].kv_lengths = {20, 1500, 0, 300, 21, 20, 640};
+  batches[5].q_lengths.assign(9, 140);
+  batches[5].kv_lengths.assign(9, 400);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const PrefillBatch batch(batches[i]);
+    for (const int splits : {1, 3}) {
+      for (const bool is_ragged : {true, false}) {
+        if (!is_ragged && i != 0 && i < 3) continue;  // the numbers of query tokens differ
+        std::vector<std::int32_t> counters(2);
+        kernel_templates::AttentionPrefillParameters p = batch.parameters();
+        if (!is_ragged) p.q_offsets = 0;
+        p.splits = splits;
+        p.split_tokens = splits == 1 ? 0 : 512;
+        p.counters = address_of(counters);
+        std::vector<Tile> expected;
+        Warp::run([&] {
+          Schedule schedule(p);
+          for (int index = 0;; ++index) {
+            const Tile tile = schedule.find(index);
+            if (tile.sequence < 0) return;
+            if (threadIdx.x == 0 && tile.steps > 0) expected.push_back(tile);
+          }
+        });
+        int wrong = 0;
+        std::vector<std::size_t> counts(kReaders);
+        run_ring(
+            layout, {1.0, 0.5}, [&] { find_tiles(p, layout); },
+            [&](const TileReader& tiles, int reader, int index) {
+              const Tile tile = tiles.tile();
+              tiles.release();
+              if (reader == 0) tiles.want_next();
+              const auto at = static_cast<std::size_t>(index);
+              if (at >= expected.size() || std::memcmp(&tile, &expected[at], sizeof(tile)) != 0) ++wrong;
+              counts[static_cast<std::size_t>(reader)] = at + 1;
+            });
+        CHECK(wrong == 0);
+        CHECK(counts == std::vector<std::size_t>(kReaders, expected.size()));
+        CHECK(counters == std::vector<std::int32_t>(2));
+      }
+    }
+  }
 }
 
 TEST_CASE("all warps of a CTA compute short tiles together, whichever of them are slow") {

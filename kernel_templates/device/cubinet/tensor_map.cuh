@@ -122,11 +122,4 @@ __device__ inline void prefetch_box(const void* map, int x0, int x1, int x2, int
                : "memory");
 }
 
-// Prefetches a box to the L2 cache.
-__device__ inline void prefetch_box(GlobalAddress map, int column, int row, int group) {
-  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column),
-               "r"(row), "r"(group)
-               : "memory");
-}
-
 }  // namespace cubinet

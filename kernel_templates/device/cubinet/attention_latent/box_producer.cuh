@@ -53,6 +53,7 @@ class BoxProducer : private QProducer<kQCopyThreads> {
 
   __device__ int thread() const { return threadIdx.x % kWarpgroup; }
   __device__ static void synchronize_copies() { synchronize_warps(10, kWarpgroup); }
+  __device__ static void synchronize_prefetch() { synchronize_warps(11, 64); }
 
   // Returns the first token of the thread's box, relative to the slice.
   __device__ int token_of_box() const { return layout_.first_own_token() + thread() % kBoxes * kBoxRows; }
@@ -79,6 +80,8 @@ class BoxProducer : private QProducer<kQCopyThreads> {
       for (int position = 0; position < kBlocksQk; ++position) {
         const int block = block_at(position);
         const SharedAddress full = layout_.kv_full(slot, position / kBlocksOfGroup);
+        // The warp waits for the slot of the next block anyway.
+        if (position == 1 && i >= kSlicesAhead && i + kSlicesAhead < slices) synchronize_prefetch();
         layout_.wait_for_slot(slot, block, parity);
         if (position % kBlocksOfGroup == 0) {
           if (thread() == 0) mbarrier_arrive_expect_bytes(full, kBlocksOfGroup * kKvBlockBytes);
@@ -92,21 +95,19 @@ class BoxProducer : private QProducer<kQCopyThreads> {
     }
   }
 
-  // Prefetches the rows of later slices to the L2 cache with one warp, each slice when the slot of
-  // an earlier one is free.
+  // Prefetches the rows of later slices to the L2 cache with one warp: the first ones at once, each
+  // other one when the warp that copies boxes has begun the slice kSlicesAhead before it. That warp
+  // waits for this one, which could miss two phases of a slot otherwise and would wait forever.
   __device__ void prefetch_rows(GlobalAddress table, const ItemTokens& tokens, int slices) const {
     static_assert(kClusterSize == 1 || kOwnTokens <= 32, "a lane has one row of a slice");
     const int own = layout_.first_own_token() + thread() % 32;
-    unsigned phases = phases_;
     int next = page_of(table, tokens, tokens.begin + kSlicesAhead * kSlice + own);
 #pragma unroll 1
     for (int i = 0; i + kSlicesAhead < slices; ++i) {
-      const int slot = i & 1;
       const int token = tokens.begin + (i + kSlicesAhead) * kSlice + own;
       const int page = next;
       next = page_of(table, tokens, token + kSlice);
-      mbarrier_wait(layout_.kv_empty(slot, Part::rest), (phases >> slot & 1) ^ 1);
-      phases ^= 1u << slot;
+      if (i >= kSlicesAhead) synchronize_prefetch();
       prefetch_bytes_to_l2(
           p_.k + sizeof(dtype_kv) * (page * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride),
           head_dim_qk * sizeof(dtype_kv));

@@ -83,26 +83,27 @@ class TileReader {
 };
 
 // The tile after one of so few steps is found before it is wanted, because it would be late
-// otherwise, unless sequences have more than kShortKv tokens: a CTA that takes a long tile early
-// ends late.
+// otherwise, unless sequences may have more than kShortKv tokens: a CTA that takes a long tile
+// early ends late.
 constexpr int kFewSteps = 2;
 constexpr int kShortKv = 4 * kStep;
+constexpr bool kMayBeEarly = kConsumers < 3;  // the producers of three consumers lack the registers
 
 // Finds all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
   Schedule schedule(p);
   TileWriter tiles(layout);
   int index = static_cast<int>(blockIdx.x);
-  bool waits = false;  // whether the next tile has been found before it is wanted
+  bool is_early = false;  // whether the next tile is found before it is wanted
 #pragma unroll 1
   while (true) {
     const Tile tile = schedule.find(index);
     if (tile.sequence < 0 || tile.steps > 0) {
-      if (waits) tiles.wait();
+      if (is_early) tiles.wait();
       tiles.write(tile);
       if (tile.sequence < 0) break;
-      waits = tile.steps <= kFewSteps && p.max_kv_length <= kShortKv;
-      if (!waits) tiles.wait();
+      is_early = kMayBeEarly && tile.steps <= kFewSteps && p.max_kv_length <= kShortKv;
+      if (!is_early) tiles.wait();
     }
     if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
     index = __shfl_sync(kAllLanes, index, 0);

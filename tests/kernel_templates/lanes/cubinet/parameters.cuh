@@ -14,7 +14,9 @@ constexpr unsigned attention_prefill_wgmma_shared_bytes = 164168;
 using dtype = bf16;
 constexpr int fold_steps = 0;
 constexpr int tile_size_kv = 128;
-#if defined(CUBINET_LANES_CAPPED)
+#if defined(CUBINET_LANES_TALL)
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 115064;
+#elif defined(CUBINET_LANES_CAPPED)
 constexpr unsigned attention_prefill_wgmma_shared_bytes = 164216;
 #elif defined(CUBINET_LANES_INVARIANT)
 constexpr unsigned attention_prefill_wgmma_shared_bytes = 229720;
@@ -25,11 +27,14 @@ constexpr unsigned attention_prefill_wgmma_shared_bytes = 196952;
 using dtype_o = bf16;
 #ifdef CUBINET_LANES_CAPPED
 constexpr bool soft_cap = true;
+#else
+constexpr bool soft_cap = false;
+#endif
+#if defined(CUBINET_LANES_CAPPED) || defined(CUBINET_LANES_TALL)
 constexpr int head_dim_qk = 64;
 constexpr int tile_size_q = 192;
 constexpr unsigned attention_prefill_wgmma_threads = 512;
 #else
-constexpr bool soft_cap = false;
 constexpr int head_dim_qk = 128;
 constexpr int tile_size_q = 128;
 constexpr unsigned attention_prefill_wgmma_threads = 384;
