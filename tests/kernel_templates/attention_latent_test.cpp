@@ -102,7 +102,7 @@ TEST_CASE("warps of latent attention may be far behind the others in a long sequ
 }
 
 TEST_CASE("CTAs of latent attention share tiles with one or more others") {
-  LatentSizes sizes = one_item_each({1, 385, 130, 0, 64});
+  LatentSizes sizes = one_item_each({1, 321, 130, 0, 64});
   const std::vector<ExactRow> expected = exact_rows(sizes);
   for (const int clusters : {2, 3, 5, 7}) {
     sizes.unit = clusters == 3 ? 128 : 64;
@@ -121,7 +121,7 @@ TEST_CASE("CTAs of latent attention complete a tile together") {
 }
 
 TEST_CASE("each unit of latent attention is a split of its own") {
-  LatentSizes sizes = one_item_each({300, 64, 0, 513});
+  LatentSizes sizes = one_item_each({200, 64, 0, 300});
   sizes.unit = 128;
   sizes.split_is_unit = true;
   sizes.blocks = 3 * kClusterSize;
