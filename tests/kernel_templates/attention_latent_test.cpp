@@ -58,7 +58,6 @@ constexpr int kHeads = tile_size_q * kClusterSize;
 const std::vector<Speeds> kSpeeds = {
     {},
     {0.1, 1.0, 1.0, 1.0, 1.0, 2.0},
-    {1.0, 0.1, 1.0, 1.0, 1.0, 2.0},
     {1.0, 1.0, 0.1, 1.0, 1.0, 20.0},
     {1.0, 1.0, 1.0, 0.1, 1.0, 20.0},
     {1.0, 1.0, 1.0, 1.0, 0.1, 2.0},
@@ -104,7 +103,7 @@ TEST_CASE("warps of latent attention may be far behind the others in a long sequ
 TEST_CASE("CTAs of latent attention share tiles with one or more others") {
   LatentSizes sizes = one_item_each({1, 321, 130, 0, 64});
   const std::vector<ExactRow> expected = exact_rows(sizes);
-  for (const int clusters : {2, 3, 5, 7}) {
+  for (const int clusters : {2, 3, 7}) {
     sizes.unit = clusters == 3 ? 128 : 64;
     sizes.blocks = clusters * kClusterSize;
     check(sizes, expected, kSpeeds[static_cast<std::size_t>(clusters) % kSpeeds.size()]);
@@ -136,7 +135,7 @@ TEST_CASE("rows of several query tokens see different tokens of latent attention
   sizes.blocks = 2 * kClusterSize;
   sizes.unit = 64;
   sizes.q_lengths = {3, 1, 2, 5};
-  check(sizes, kSpeeds[5]);
+  check(sizes, kSpeeds[4]);
   sizes.heads = tile_size_q / 4 * 3;  // the tiles have parts of tokens
   sizes.has_sinks = true;
   check(sizes);
@@ -164,6 +163,6 @@ TEST_CASE("CTAs of latent attention compute random batches") {
     sizes.blocks = (1 + below(6)) * kClusterSize;
     sizes.split_is_unit = below(4) == 0;
     sizes.has_sinks = below(2) == 0;
-    check(sizes, kSpeeds[static_cast<std::size_t>(below(8))]);
+    check(sizes, kSpeeds[static_cast<std::size_t>(below(7))]);
   }
 }

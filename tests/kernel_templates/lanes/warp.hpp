@@ -164,7 +164,7 @@ class Warp {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       if (lanes_[lane].ended) continue;
       any = true;
-      threadIdx.x = task_.index * kLanes + lane;
+      threadIdx.x = task_.index * static_cast<unsigned>(kLanes) + lane;
       swapcontext(&caller_, &lanes_[lane].context);
     }
     running() = nullptr;
