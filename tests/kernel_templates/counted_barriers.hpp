@@ -21,26 +21,31 @@ class CountedBarriers : public BarrierObserver {
     barriers_[barrier] = {arrivals, arrivals, 0, 0};
   }
   void on_arrival(SharedAddress barrier) override {
-    --barriers_[barrier].missing;
-    end_phase(barriers_[barrier]);
+    Barrier& own = barriers_[barrier];
+    if (own.missing == 0) ++surplus_;
+    --own.missing;
+    end_phase(own);
   }
   void on_announcement(SharedAddress barrier, unsigned bytes) override { barriers_[barrier].bytes += bytes; }
   // All lanes of a warp must wait together.
   void on_wait(SharedAddress barrier, unsigned parity) override {
-    do {
-      if (Warp::lane() == 0) while_waiting();
-    } while (Warp::exchange(barriers_[barrier].phases % 2)[0] == parity);
+    const auto has_ended = [this, barrier, parity] {
+      while_waiting();
+      return barriers_[barrier].phases % 2 != parity;
+    };
+    Warp::wait_until(has_ended, "the barrier at", barrier);
   }
+  void on_bytes(SharedAddress barrier, unsigned bytes) override {
+    barriers_[barrier].bytes -= bytes;
+    end_phase(barriers_[barrier]);
+  }
+
+  // Returns the number of arrivals that a phase did not have room for.
+  int surplus() const { return surplus_; }
 
  protected:
   // Called before each look at a barrier.
   virtual void while_waiting() {}
-
-  // Must be called for announced bytes that have arrived.
-  void on_bytes(SharedAddress barrier, int bytes) {
-    barriers_[barrier].bytes -= bytes;
-    end_phase(barriers_[barrier]);
-  }
 
  private:
   struct Barrier {
@@ -57,6 +62,7 @@ class CountedBarriers : public BarrierObserver {
   }
 
   std::map<SharedAddress, Barrier> barriers_;
+  int surplus_ = 0;
 };
 
 }  // namespace cubinet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "prefill_batch.hpp"
+#include <cubinet/types.cuh>
 
 #include <algorithm>
 #include <cmath>
@@ -10,25 +10,39 @@
 
 namespace cubinet {
 
-// A row of the output and its LSE, computed with fp64 and without a soft cap.
+// Return the number that the bits of an element of bf16 or e4m3 are.
+inline double number_of(std::uint16_t bits) {
+  return double{float_of_bf16(bits)};
+}
+inline double number_of(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 15;
+  const int mantissa = bits & 7;
+  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+  return bits >= 128 ? -magnitude : magnitude;
+}
+
+// A row of the output and its LSE, computed with fp64 and without a soft cap. `Batch` is a batch of
+// prefill or of latent attention.
 class ExactRow {
  public:
-  ExactRow(const PrefillBatch& batch, int sequence, int token, int head)
-      : output_(PrefillBatch::kColumnsV), scale_(batch.parameters().output_scale) {
+  template <class Batch>
+  ExactRow(const Batch& batch, int sequence, int token, int head)
+      : output_(Batch::kColumnsV), scale_(batch.parameters().output_scale) {
     const int head_kv = batch.head_kv(head);
     const int position = batch.kv_len(sequence) - batch.q_len(sequence) + token;
     const int first = std::max(position + 1 - batch.sizes().window, 0);
     double sum = batch.sizes().has_sinks ? std::exp(double{batch.sink(head)}) : 0.0;
+    const auto* const q = batch.q(sequence, token, head);
     for (int i = first; i <= position; ++i) {
       double logit = 0.0;
-      for (int column = 0; column < PrefillBatch::kColumnsQk; ++column)
-        logit += double{float_of_bf16(batch.q(sequence, token, head)[column])} *
-                 float_of_bf16(batch.k(sequence, i, head_kv)[column]);
+      const auto* const k = batch.k(sequence, i, head_kv);
+      for (int column = 0; column < Batch::kColumnsQk; ++column)
+        logit += number_of(q[column]) * number_of(k[column]);
       const double weight = std::exp2(logit * batch.parameters().softmax_scale_log2);
       sum += weight;
-      const std::uint16_t* const v = batch.v(sequence, i, head_kv);
+      const auto* const v = batch.v(sequence, i, head_kv);
       for (std::size_t column = 0; column < output_.size(); ++column)
-        output_[column] += weight * float_of_bf16(v[column]);
+        output_[column] += weight * number_of(v[column]);
     }
     for (double& element : output_)
       element *= sum == 0.0 ? 0.0 : scale_ / sum;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <numeric>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,8 +52,8 @@ class PrefillBlock final : public CountedBarriers, public BoxObserver {
   PrefillBlock& operator=(const PrefillBlock&) = delete;
   ~PrefillBlock() override { box_observer = nullptr; }
 
-  // Runs the kernel. Returns false if warps wait for each other.
-  bool run(const Speeds& speeds) {
+  // Runs the kernel. Returns what warps wait for if they wait for each other.
+  std::string run(const Speeds& speeds) {
     using namespace attention_prefill_wgmma;
     layout_.init();
     std::vector<Warp::Task> warps = {
@@ -65,8 +66,7 @@ class PrefillBlock final : public CountedBarriers, public BoxObserver {
       warps.push_back({[this, warp] { Consumer(maps_.p, layout_, warp / 4).run(); },
                        static_cast<unsigned>(4 + warp),
                        warp + 1 < 4 * kConsumers ? speeds.consumer : speeds.last_consumer});
-    constexpr std::size_t kMostTurns = 20'000'000;
-    return Warp::run_together(warps, static_cast<unsigned>(dice_()), kMostTurns);
+    return Warp::run_together(warps, static_cast<unsigned>(dice_()));
   }
 
   // Returns the counters in device memory, which a run leaves at zero.
@@ -104,7 +104,7 @@ class PrefillBlock final : public CountedBarriers, public BoxObserver {
     std::swap(copies_[dice_() % copies_.size()], copies_.back());
     const Copy copy = std::move(copies_.back());
     copies_.pop_back();
-    on_bytes(copy.barrier, copy.map == &maps_.q ? copy_q(copy) : copy_kv(copy));
+    on_bytes(copy.barrier, static_cast<unsigned>(copy.map == &maps_.q ? copy_q(copy) : copy_kv(copy)));
   }
 
   // Copies a box of 64 columns: heads of tokens. Returns its bytes.

@@ -2,6 +2,8 @@
 #pragma once
 // In place of the device library's header: the functions that the tested headers call. The lanes of
 // a warp (warp.hpp) exchange numbers.
+#include "named_barriers.hpp"
+#include "qualifiers.hpp"
 #include "warp.hpp"
 
 #include <algorithm>
@@ -13,9 +15,6 @@
 #include <numeric>
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's
-#define __device__
-#define __host__
-
 namespace cubinet {
 
 inline constexpr float kLn2 = 0.693147180559945309f;
@@ -55,6 +54,9 @@ inline float __fmaf_rn(float a, float b, float c) {
 }
 inline unsigned __float_as_uint(float number) {
   return std::bit_cast<unsigned>(number);
+}
+inline float __uint_as_float(unsigned bits) {
+  return std::bit_cast<float>(bits);
 }
 
 inline void keep_in_register(unsigned&) {}
@@ -118,11 +120,18 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
 inline void __syncwarp() {
   Warp::exchange(0);
 }
+using std::fabs;
 using std::fmaf;
 using std::fmaxf;
 
 constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
+}
+constexpr int round_up(int a, int b) {
+  return divide_up(a, b) * b;
+}
+constexpr int power_of_two(int a) {
+  return a < 2 ? 1 : 2 * power_of_two(a / 2);
 }
 constexpr int minimum(int a, int b) {
   return std::min(a, b);

@@ -2,6 +2,7 @@
 #pragma once
 // In place of the device library's header: tests call what a barrier separates one after the other,
 // provide it when a lane waits for it, or count the arrivals.
+#include <cubinet/async_copy.cuh>
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
@@ -12,9 +13,13 @@ class BarrierObserver {
   virtual ~BarrierObserver() = default;
   virtual void on_wait(SharedAddress barrier, unsigned parity) = 0;
   virtual void on_arrival(SharedAddress barrier) = 0;
+  // An arrival at a barrier of another CTA has started.
+  virtual void on_message(SharedAddress /*barrier*/) {}
   virtual void on_init(SharedAddress /*barrier*/, unsigned /*arrivals*/) {}
   // Comes before the arrival that announces the bytes.
   virtual void on_announcement(SharedAddress /*barrier*/, unsigned /*bytes*/) {}
+  // Announced bytes have arrived.
+  virtual void on_bytes(SharedAddress /*barrier*/, unsigned /*bytes*/) {}
 };
 inline BarrierObserver* barrier_observer = nullptr;
 
@@ -28,6 +33,13 @@ inline void mbarrier_arrive_expect_bytes(SharedAddress barrier, unsigned bytes) 
   if (barrier_observer == nullptr) return;
   barrier_observer->on_announcement(barrier, bytes);
   barrier_observer->on_arrival(barrier);
+}
+inline void mbarrier_arrive_with_copies(SharedAddress barrier) {
+  const unsigned thread = Warp::thread();
+  Events::add([barrier, thread, copies = AsyncCopies::started(thread)] {
+    AsyncCopies::complete(thread, copies);
+    barrier_observer->on_arrival(barrier);
+  });
 }
 inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   if (barrier_observer != nullptr) barrier_observer->on_wait(barrier, parity);

@@ -5,6 +5,7 @@
 #include <cubinet/mma.cuh>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 
@@ -39,6 +40,7 @@ struct Product {
   MatrixDescriptor b;
   LayoutB layout;
   bool accumulate;
+  float (*number_of)(unsigned bits);  // the number that an element is
 };
 
 // The products that the lanes of the running warp have started. The tensor cores may compute a
@@ -48,25 +50,17 @@ class Products {
   static inline bool late = true;  // whether products are computed in the wait, or at once
 
   static void start(const Product& product) {
-    if (late) {
-      own().started.push_back({product, own().commits});
-    } else {
-      compute(product);
-    }
+    own().started.push_back({product, own().commits});
+    if (!late) compute_before(own().commits + 1);
   }
   static void commit() { ++own().commits; }
-  static void wait(int pending) {
-    while (!own().started.empty() && own().started.front().group + pending < own().commits) {
-      compute(own().started.front().product);
-      own().started.pop_front();
-    }
-    Warp::exchange(0);
-  }
+  static void wait(int pending) { compute_before(own().commits - pending); }
   static bool all_complete() {
     for (const Lane& lane : lanes)
       if (!lane.started.empty()) return false;
     return true;
   }
+  static void clear() { lanes = {}; }
 
  private:
   static constexpr unsigned kDepth = 16;
@@ -80,58 +74,77 @@ class Products {
     int commits;  // static, so 0 at first
   };
 
-  static Lane& own() { return lanes[threadIdx.x]; }
+  static Lane& own() { return lanes[Warp::thread()]; }
 
-  static float element_at(SharedAddress address) {
-    return float_of_bf16(load_shared<std::uint16_t>(swizzled_address(address)));
-  }
-  // Returns element `k` of row `row` of A or of column `row` of B, whose rows hold elements of K.
-  static float element(const MatrixDescriptor& rows, unsigned row, unsigned k) {
-    return element_at(rows.first + row / 8 * rows.group_bytes + row % 8 * 128 + k * 2);
-  }
-  static float element_of_b(const Product& product, unsigned column, unsigned k) {
-    const MatrixDescriptor& b = product.b;
-    if (product.layout == LayoutB::rows_of_k) return element(b, column, k);
-    return element_at(b.first + k / 8 * b.group_bytes + k % 8 * 128 + column / 64 * b.block_bytes +
-                      column % 64 * 2);
-  }
-  static float element_of_a(const std::array<const Product*, kLanes>& of_lanes, unsigned row, unsigned k) {
-    if (of_lanes[0]->a == nullptr) return element(of_lanes[0]->shared_a, threadIdx.x / 32 % 4 * 16 + row, k);
-    const unsigned word = of_lanes[row % 8 * 4 + k % 8 / 2]->a->r[row / 8 + k / 8 * 2];
-    return float_of_bf16(k % 2 == 0 ? word & 0xffffu : word >> 16);
-  }
-
-  // The first lane computes the parts of all.
-  static void compute(const Product& product) {
-    const std::array<const Product*, kLanes> of_lanes = Warp::exchange(&product);
+  // Computes the products of the groups before `group`. The first lane computes the parts of all.
+  static void compute_before(int group) {
+    const std::array<Lane*, kLanes> warp = Warp::exchange(&own());
     if (Warp::lane() == 0) {
-      float a[16][kDepth];
-      for (unsigned row = 0; row < 16; ++row)
-        for (unsigned k = 0; k < kDepth; ++k)
-          a[row][k] = element_of_a(of_lanes, row, k);
-      for (unsigned column = 0; column < product.tiles * 8; ++column) {
-        float b[kDepth];
-        for (unsigned k = 0; k < kDepth; ++k)
-          b[k] = element_of_b(product, column, k);
-        for (unsigned row = 0; row < 16; ++row) {
-          float& d = of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
-          float sum = product.accumulate ? d : 0.0f;
-          for (unsigned k = 0; k < kDepth; ++k)
-            sum += a[row][k] * b[k];
-          d = sum;
-        }
+      while (!warp[0]->started.empty() && warp[0]->started.front().group < group) {
+        std::array<const Product*, kLanes> of_lanes;
+        for (std::size_t i = 0; i < kLanes; ++i)
+          of_lanes[i] = &warp[i]->started.front().product;
+        compute(of_lanes);
+        for (Lane* const lane : warp)
+          lane->started.pop_front();
       }
     }
     Warp::exchange(0);
   }
 
-  static inline std::array<Lane, 512> lanes;  // of a CTA
+  static float element_at(const Product& product, SharedAddress address) {
+    return product.number_of(load_shared<std::uint16_t>(swizzled_address(address)));
+  }
+  // Returns the address of element `k` of row `row` of A or of column `row` of B, whose rows hold
+  // elements of K.
+  static SharedAddress address_of(const MatrixDescriptor& rows, unsigned row, unsigned k) {
+    return rows.first + row / 8 * rows.group_bytes + row % 8 * 128 + k * 2;
+  }
+  static float element_of_b(const Product& product, unsigned column, unsigned k) {
+    const MatrixDescriptor& b = product.b;
+    if (product.layout == LayoutB::rows_of_k) return element_at(product, address_of(b, column, k));
+    return element_at(product, b.first + k / 8 * b.group_bytes + k % 8 * 128 + column / 64 * b.block_bytes +
+                                   column % 64 * 2);
+  }
+  static float element_of_a(const std::array<const Product*, kLanes>& of_lanes, unsigned row, unsigned k) {
+    const Product& first = *of_lanes[0];
+    if (first.a == nullptr)
+      return element_at(first, address_of(first.shared_a, threadIdx.x / 32 % 4 * 16 + row, k));
+    const unsigned word = of_lanes[row % 8 * 4 + k % 8 / 2]->a->r[row / 8 + k / 8 * 2];
+    return first.number_of(k % 2 == 0 ? word & 0xffffu : word >> 16);
+  }
+
+  static void compute(const std::array<const Product*, kLanes>& of_lanes) {
+    const Product& product = *of_lanes[0];
+    float a[kDepth][16];
+    for (unsigned row = 0; row < 16; ++row)
+      for (unsigned k = 0; k < kDepth; ++k)
+        a[k][row] = element_of_a(of_lanes, row, k);
+    for (unsigned column = 0; column < product.tiles * 8; ++column) {
+      const auto d = [&](unsigned row) -> float& {
+        return of_lanes[row % 8 * 4 + column % 8 / 2]->d[column / 8].r[row / 8 * 2 + column % 2];
+      };
+      float sums[16] = {};
+      for (unsigned row = 0; product.accumulate && row < 16; ++row)
+        sums[row] = d(row);
+      for (unsigned k = 0; k < kDepth; ++k) {
+        const float b = element_of_b(product, column, k);
+        for (unsigned row = 0; row < 16; ++row)
+          sums[row] += a[k][row] * b;
+      }
+      for (unsigned row = 0; row < 16; ++row)
+        d(row) = sums[row];
+    }
+  }
+
+  static inline std::array<Lane, Warp::kMostThreads> lanes;
 };
 
 template <typename... Fragments>
 void keep_in_order(Fragments&...) {}
 template <typename... Fragments>
 void wgmma_begin(Fragments&...) {}
+inline void wgmma_resume() {}
 inline void wgmma_commit() {
   Products::commit();
 }
@@ -142,15 +155,16 @@ void wgmma_wait(Fragments&...) {
 
 template <typename T, int N>
 struct Wgmma {
-  static_assert(is_same<T, bf16>);
+  static_assert(is_same<T, bf16> || is_same<T, fp16>);
+  static constexpr auto kNumberOf = is_same<T, bf16> ? float_of_bf16 : float_of_fp16;
 
   template <LayoutB kLayout = LayoutB::rows_of_k>
   static void multiply(FragmentD (&d)[N / 8], const FragmentA& a, MatrixDescriptor b, bool accumulate) {
-    Products::start({d, N / 8, &a, {}, b, kLayout, accumulate});
+    Products::start({d, N / 8, &a, {}, b, kLayout, accumulate, kNumberOf});
   }
   template <LayoutB kLayout = LayoutB::rows_of_k>
   static void multiply(FragmentD (&d)[N / 8], MatrixDescriptor a, MatrixDescriptor b, bool accumulate) {
-    Products::start({d, N / 8, nullptr, a, b, kLayout, accumulate});
+    Products::start({d, N / 8, nullptr, a, b, kLayout, accumulate, kNumberOf});
   }
 };
 
