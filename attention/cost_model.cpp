@@ -12,13 +12,15 @@ constexpr TileCosts kB200 = {
 
 // Fitted by least squares to two sets of times: 42 launches on an H200
 // (tests/attention/traffic_costs_test.cpp), which give the memory rate, and 2,125 kernels and
-// divisions of 40 problems on an H100 (bench/results/sample_alternatives.json). Held-out fourths
-// of these problems were 1 to 4 % behind the fastest. The ratios hold on another device if its
-// memory bandwidth per SM is similar. The choices need only the ratios. The constants of the two
-// kernels of latent attention are fitted to 95 problems of the samples 601 to 606 on an H200; the
-// problems of bench/results/latent_alternatives.json were held out. Those of attention_decode_wgmma
-// are from five problems of sample 20261128 on an H200, where CTAs that had an SM to themselves
-// read at 31e3 in place of the 19e3 of attention_decode.
+// divisions of 40 problems on an H100 (bench/results/sample_alternatives.json). Held-out fourths of
+// these problems were 1 to 4 % behind the fastest. The ratios hold on another device if its memory
+// bandwidth per SM is similar. The choices need only the ratios. The constants of the two kernels
+// of latent attention are fitted to 95 problems of the samples 601 to 606 on an H200; the problems
+// of bench/results/latent_alternatives.json were held out. attention_latent's times between waves
+// and between tiles are estimates from 256 sequences of 1024 tokens since its stores are faster
+// (docs/kernels/attention_latent.md). The constants of attention_decode_wgmma are from five
+// problems of sample 20261128 on an H200, where CTAs that had an SM to themselves read at 31e3 in
+// place of the 19e3 of attention_decode.
 constexpr TrafficCosts kHopper = {
     33.3e3,
     {{{{{82.8e3, 13.6e3, 0.2}, {64.8e3, 6.1e3, 0.23}, {60e3, 3.51e3, 0.29}}},

@@ -108,7 +108,7 @@ Compared compare_with(const std::string& path, std::size_t problems) {
 TEST_CASE("plans whose times were recorded are close to the fastest recorded alternative") {
   const Compared compared = compare_with(CUBINET_SAMPLE_ALTERNATIVES, 40);
   CHECK(compared.now.size() >= 20);
-  CHECK(geometric_mean(compared.now) < 1.06);
+  CHECK(geometric_mean(compared.now) < 1.07);  // without plans of latent attention that divide evenly
 }
 
 TEST_CASE("plans of latent attention are close to the fastest recorded alternative") {

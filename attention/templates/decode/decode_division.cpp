@@ -109,12 +109,15 @@ class DecodeDivision {
       weigh(wanted, all * wanted);
     }
     // Tries the same number of CTAs for each SM, independent of where tiles end. If the CTAs do not
-    // divide evenly, the other SMs wait for those that have one more. Other kernels of latent
-    // attention than attention_latent are pipelines that lose 5 to 20 us between two tiles.
-    if (problem_.is_mla_generation() && tile_.block.reader != KvReader::latent) return best;
+    // divide evenly, the other SMs wait for those that have one more. CTAs of latent attention have
+    // an SM for themselves, so a second one would start when the first one ends. attention_latent
+    // begins the next tile before; the other kernels lose 5 to 20 us between two tiles.
+    const bool is_latent = problem_.is_mla_generation();
+    if (is_latent && tile_.block.reader != KvReader::latent) return best;
     const std::uint64_t multiprocessors = request_.device.sm_count;
-    for (std::uint64_t of_each = 1; of_each * multiprocessors / problem_.heads_kv <= limit; ++of_each) {
+    for (std::uint64_t of_each = 1; of_each <= (is_latent ? 1 : limit); ++of_each) {
       const std::uint64_t blocks = of_each * multiprocessors / problem_.heads_kv;
+      if (blocks > limit) break;
       const auto count = static_cast<std::uint32_t>(std::max<std::uint64_t>(blocks / all, 1));
       if (blocks > 0 && count <= most) weigh(count, blocks);
     }
@@ -158,7 +161,8 @@ class DecodeDivision {
     if (!can_combine_) return false;
     if (count == 1) return divide_up(readable_tokens(problem_.kv_len), unit) > kSeldom * most_inside;
     const std::uint64_t rows = std::uint64_t{problem_.batch} * problem_.q_len * problem_.heads_q;
-    return rows <= kFewRowsOfEach * request_.device.sm_count || most_stored_segments(count, unit) > most_inside;
+    return rows <= kFewRowsOfEach * request_.device.sm_count ||
+           most_stored_segments(count, unit) > most_inside;
   }
 
   // Returns the splits with their cost. A CTA takes at least `min_units` units; by default two, or
@@ -308,8 +312,8 @@ class DecodeDivision {
     work.all_work_items = items.all * problem_.heads_kv;
     const std::uint64_t tile_rows = std::min(problem_.group_size() * problem_.q_len, tile_.shape.q);
     if (work.splits > 1) {
-      const double partials = problem_.is_invariant() ? problem_.heads_kv * stored_segments(share, counted)
-                                                      : work.all_work_items;
+      const double partials =
+          problem_.is_invariant() ? problem_.heads_kv * stored_segments(share, counted) : work.all_work_items;
       work.partial_bytes = partials * static_cast<double>(tile_rows * problem_.head_dim_v * sizeof(float));
       work.combine_rounds = combine_rounds(work.splits);
       work.combine_blocks = static_cast<double>(problem_.heads_q) * problem_.q_len * problem_.batch;
