@@ -127,7 +127,7 @@ begin_test() { # EXECUTABLE NAME COMMAND...
 run_tests() { # EXECUTABLE [FILTERS]
   local program=$tree/$1 name
   local -a names
-  mapfile -t names < <("$program" --list-test-cases ${2:+"--test-case=$2"} | grep -vE '^(\[doctest\]|=====)')
+  mapfile -t names < <(test_cases "$program" ${2:+"--test-case=$2"})
   ((${#names[@]})) || die "$1 holds no test case"
   for name in "${names[@]}"; do
     # A comma in doctest's filter separates two filters unless it is escaped.

@@ -80,6 +80,13 @@ is_toolkit() {
   compgen -G "$1/lib64/libnvrtc.so.1*" >/dev/null || compgen -G "$1/lib/libnvrtc.so.1*" >/dev/null
 }
 
+# Prints the names of the test cases of a doctest program, one per line.
+test_cases() { # PROGRAM [OPTIONS]...
+  local program=$1
+  shift
+  "$program" --list-test-cases "$@" | grep -vE '^(\[doctest\]|=====)'
+}
+
 find_toolkit() {
   local nvcc candidate
   nvcc=$(command -v nvcc || true)

@@ -9,7 +9,7 @@
 #   HOME     the home, created if it does not exist; then: CUBINET_TEST_HOME=HOME gpu_check.sh tests
 #   FILTER   only these tests, as --test-case of doctest takes it; default: all
 # Build the portable preset before. Prints how many builds the home has. Exits with 1 if a test
-# crashed or reached its limit of ten minutes, with 3 if the tests or the toolkit are missing.
+# crashed or reached its limit of ten minutes, with 3 if there is no such test or no toolkit.
 set -euo pipefail
 
 # shellcheck source=scripts/setup.sh
@@ -36,8 +36,8 @@ compile() { # NAME
   ((status <= 1 || status == 77)) || printf '%s: status %s\n' "$1" "$status" | tee -a "$failures" >&2
 }
 
-mapfile -t names < <("$tests" --list-test-cases --test-case="${2:-*}" --test-case-exclude='*more than two to the power*' |
-  grep -vE '^(\[doctest\]|=====)')
+mapfile -t names < <(test_cases "$tests" --test-case="${2:-*}" --test-case-exclude='*more than two to the power*')
+((${#names[@]})) || die "no test case matches '${2:-*}'"
 for name in "${names[@]}"; do
   while (($(jobs -pr | wc -l) >= $(nproc))); do wait -n || true; done
   compile "$name" &

@@ -48,6 +48,12 @@ class WarmGpuTests(ScriptTest):
         self.warm(self.home, "Groups*")
         self.assertIn("--test-case=Groups*", (self.folder / "listed").read_text().splitlines())
 
+    def test_a_filter_that_matches_no_test_fails(self):
+        make_program(self.tests, "printf '[doctest] listing all test case names\\n==========\\n==========\\n'\n")
+        done = self.warm(self.home, "Nothing*")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no test case matches 'Nothing*'", done.stderr)
+
     def test_a_crash_is_named_and_fails(self):
         done = self.warm(self.home, STATUS="139")
         self.assertEqual(done.returncode, 1)
