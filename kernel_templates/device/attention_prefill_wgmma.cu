@@ -43,11 +43,12 @@
   "kernels": [
     {"name": "attention_prefill_wgmma",
      "threads": "tile_size_q * 2 + 128",
-     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + (tile_size_q == 192 && fold_steps > 0 ? tile_size_q * head_dim_v * 4 : 0) + 200 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : (numerics == 'fast' ? 0 : tile_size_q * 4 * (tile_size_q == 192 ? head_dim_v : head_dim_v < 128 ? 0 : head_dim_qk > 128 ? 32 : 64)) + tile_size_q * ((head_dim_qk + 63) / 64 * 64) * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 4 : 2) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * 128 + 200 + tile_size_q * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 2 : 1) / 4 + 40 * stages",
+     "dynamic_shared_bytes": "dtype == 'e4m3' ? 512 * tile_size_q / ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 4) + stages * ((2 * tile_size_kv + (tile_size_kv + 127) / 128 * head_dim_v) * 128 + 48) + (tile_size_q == 192 && fold_steps > 0 ? tile_size_q * head_dim_v * 4 : 0) + 224 + tile_size_q * ((head_dim_qk + head_dim_v) * tile_size_kv <= 32768 ? 2 : 1) / 4 : (numerics == 'fast' ? 0 : tile_size_q * 4 * (tile_size_q == 192 ? head_dim_v : head_dim_v < 128 ? 0 : head_dim_qk > 128 ? 32 : 64)) + tile_size_q * ((head_dim_qk + 63) / 64 * 64) * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 4 : 2) + stages * tile_size_kv * ((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * 128 + 224 + tile_size_q * (((head_dim_qk + 63) / 64 + (head_dim_v + 63) / 64) * tile_size_kv <= 512 ? 2 : 1) / 4 + 40 * stages",
      "parameter_bytes": 768,
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, SMs)",
+     "cluster": ["head_dim_qk == 128 && head_dim_v == 128 && tile_size_q == 128 && dtype != 'e4m3' && !sliding_window && numerics == 'fast' ? 2 : 1", 1, 1],
      "programmatic_launch": true}
   ],
   "row": {
@@ -71,7 +72,7 @@
 
 namespace cubinet::attention_prefill_wgmma {
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClusterSize, 1, 1)
     attention_prefill_wgmma(const __grid_constant__ AttentionPrefillMapParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const SharedLayout layout{shared_address(shared)};
@@ -79,7 +80,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) layout.init();
   wait_for_prerequisites();
   launch_dependents();
-  __syncthreads();
+  if constexpr (kClusterSize == 1) {
+    __syncthreads();
+  } else {
+    synchronize_cluster();
+  }
 
   const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
   if (warpgroup == 0) {
@@ -104,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     take_registers<kConsumerRegisters>();
     Consumer(p.p, layout, warpgroup - 1).run();
   }
+  if constexpr (kClusterSize > 1) finish_in_cluster();
 }
 
 }  // namespace cubinet::attention_prefill_wgmma

@@ -110,6 +110,30 @@ __device__ inline void copy_box(SharedAddress target, const void* map, int x0, i
       : "memory");
 }
 
+// Copies a box to the same shared memory address of all CTAs of a cluster, like copy_box() with one.
+template <int kClusterSize>
+__device__ inline void copy_box_in_cluster(SharedAddress target, const void* map, int x0, int x1, int x2, int x3,
+                                           SharedAddress barrier) {
+  if constexpr (kClusterSize == 1) return copy_box(target, map, x0, x1, x2, x3, barrier);
+  constexpr unsigned short kAll = (1 << kClusterSize) - 1;
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(target),
+      "l"(map), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(barrier), "h"(kAll)
+      : "memory");
+}
+template <int kClusterSize>
+__device__ inline void copy_box_in_cluster(SharedAddress target, const void* map, int x0, int x1, int x2, int x3,
+                                           int x4, SharedAddress barrier) {
+  if constexpr (kClusterSize == 1) return copy_box(target, map, x0, x1, x2, x3, x4, barrier);
+  constexpr unsigned short kAll = (1 << kClusterSize) - 1;
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%2, %3, %4, %5, %6}], [%7], %8;" ::"r"(target),
+      "l"(map), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(barrier), "h"(kAll)
+      : "memory");
+}
+
 // Prefetches a tensor map in a __grid_constant__ parameter, which the first copy would wait for.
 __device__ inline void prefetch_tensor_map(const void* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

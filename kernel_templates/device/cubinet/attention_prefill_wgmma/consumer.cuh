@@ -78,7 +78,7 @@ class Consumer {
     wgmma_begin(scores);
     multiply_qk(scores, first_stage_);
     wgmma_wait<1>(state.output, state.weights);
-    release(layout_.v_empty(last_stage));
+    release_in_cluster(layout_.v_empty(last_stage));
     const Epilogue epilogue(p_, tiles_.previous());
     if constexpr (kInvariant) {
       attention::FoldFactors factors[2];
@@ -120,10 +120,10 @@ class Consumer {
     while (++step < state.end) {
       const int before = stage;
       stage ^= 1;
-      release(layout_.k_empty(stage));
+      release_in_cluster(layout_.k_empty(stage));
       if (step + 1 < state.end) wait_for_k(before);
       wait_for_v(stage);
-      release(layout_.v_empty(before));
+      release_in_cluster(layout_.v_empty(before));
     }
     return stage;
   }
@@ -139,7 +139,7 @@ class Consumer {
   // Computes the weights of the first step of a tile.
   __device__ void compute_first(State& state, Scores& scores, int step) {
     wgmma_wait<0>(scores);
-    release(layout_.k_empty(first_stage_));
+    release_in_cluster(layout_.k_empty(first_stage_));
     find_maxima(state, scores, step);
     if constexpr (kInvariant) {
       weigh_first_half(state, scores, first_stage_);
@@ -169,12 +169,12 @@ class Consumer {
     attention::FoldFactors factors[2];
     if (begins_segment) state.softmax.end_segment(state.segments, factors);
     wgmma_wait<1>(scores);
-    release(layout_.k_empty(kStage));
+    release_in_cluster(layout_.k_empty(kStage));
     find_maxima(state, scores, step);
     if constexpr (kInvariant) {
       weigh_first_half(state, scores, kStage);
       wgmma_wait<0>(state.output, state.weights);
-      release(layout_.v_empty(kOther));
+      release_in_cluster(layout_.v_empty(kOther));
       if (begins_segment) state.segments.add_output(state.output, factors);
       state.softmax.correct<0>(state.output, state.sums);
       state.softmax.weigh_last<0>(scores);
@@ -188,7 +188,7 @@ class Consumer {
       if (step + 1 < state.end) wait_for_k(kOther, state);
       if constexpr (!kWaitsLateForV) wait_for_v(kStage);
       wgmma_wait<0>(state.output, state.weights);
-      release(layout_.v_empty(kOther));
+      release_in_cluster(layout_.v_empty(kOther));
       state.softmax.weigh(scores, 1);
       pack(state.weights, part_of<0>(scores));
       state.softmax.correct<0>(state.output, state.sums);
@@ -277,6 +277,15 @@ class Consumer {
     wgmma_commit();
   }
 
+  // Each warp releases a stage of K or V to all CTAs of the cluster.
+  __device__ static void release_in_cluster(SharedAddress empty) {
+    if constexpr (kClusterSize == 1) {
+      release(empty);
+    } else {
+      const int lane = static_cast<int>(threadIdx.x) % 32;
+      if (lane < kClusterSize) mbarrier_arrive_in_cluster(address_in(empty, lane));
+    }
+  }
   // Each warp releases a stage.
   __device__ static void release(SharedAddress empty) {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);

@@ -2,6 +2,7 @@
 #pragma once
 // The shared memory and the barriers of `attention_prefill_wgmma`.
 #include <cubinet/attention_prefill_wgmma/shape.cuh>
+#include <cubinet/cluster.cuh>
 #include <cubinet/mbarrier.cuh>
 
 namespace cubinet::attention_prefill_wgmma {
@@ -23,6 +24,9 @@ struct SharedLayout {
   __device__ SharedAddress tile_full(int slot) const { return barrier(slot); }
   __device__ SharedAddress tile_empty(int slot) const { return barrier(kTileSlots + slot); }
   __device__ SharedAddress tile_wanted() const { return barrier(2 * kTileSlots); }
+  __device__ SharedAddress claim_full() const { return barrier(2 * kTileSlots + 1); }
+  __device__ SharedAddress claim_empty() const { return barrier(2 * kTileSlots + 2); }
+  __device__ SharedAddress claim() const { return barrier(2 * kTileSlots + 3); }
   __device__ SharedAddress k_full(int stage) const { return barrier(kTileBarriers + stage); }
   __device__ SharedAddress k_empty(int stage) const { return barrier(kTileBarriers + stages + stage); }
   __device__ SharedAddress v_full(int stage) const { return barrier(kTileBarriers + 2 * stages + stage); }
@@ -49,6 +53,8 @@ struct SharedLayout {
       mbarrier_init(tile_empty(slot), kConsumerWarps + 3);
     }
     mbarrier_init(tile_wanted(), 1);
+    mbarrier_init(claim_full(), 1);
+    mbarrier_init(claim_empty(), 1);
 #pragma unroll
     for (int i = 0; i < kQStages * kConsumers; ++i) {
       mbarrier_init(q_full(0, i), 1);
@@ -57,12 +63,13 @@ struct SharedLayout {
 #pragma unroll
     for (int stage = 0; stage < stages; ++stage) {
       mbarrier_init(k_full(stage), 1);
-      mbarrier_init(k_empty(stage), kConsumerWarps);
+      mbarrier_init(k_empty(stage), kConsumerWarps * kClusterSize);
       mbarrier_init(v_full(stage), kTransposesV ? kTransposers : 1);
-      mbarrier_init(v_empty(stage), kConsumerWarps);
+      mbarrier_init(v_empty(stage), kConsumerWarps * kClusterSize);
       mbarrier_init(v_unclean(stage), 1);
       if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), kTransposers);
     }
+    if constexpr (kClusterSize > 1) fence_mbarrier_init();
   }
 
  private:

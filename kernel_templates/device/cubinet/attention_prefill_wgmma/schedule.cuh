@@ -74,7 +74,7 @@ __device__ inline bool loads_q_apart(const AttentionPrefillParameters& p) {
 class Schedule {
  public:
   __device__ explicit Schedule(const AttentionPrefillParameters& p)
-      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor), section_sequences_(p.batch) {
+      : p_(p), tile_tokens_(kClusterSize * tile_size_q / p.tile_heads.divisor), section_sequences_(p.batch) {
     Counts counts;
     if (!has_ragged_q(p)) {
       (is_short(p.q_len) ? counts.short_tiles : counts.long_tiles) = p.batch * tiles_of_longest();
@@ -297,6 +297,8 @@ class Schedule {
     tile.q_len = of.q_len;
     tile.kv_len = of.kv_len;
     set_steps(tile, position.split);
+    if constexpr (kClusterSize > 1)
+      tile.q_token += static_cast<int>(blockIdx.x) % kClusterSize * (tile_tokens_ / kClusterSize);
     return tile;
   }
 

@@ -89,11 +89,52 @@ constexpr int kFewSteps = 2;
 constexpr int kShortKv = 4 * kStep;
 constexpr bool kMayBeEarly = kConsumers < 3;  // the producers of three consumers lack the registers
 
+// The claims of tiles of a cluster. Its first CTA claims them and sends them to the other one. All
+// lanes of one warp must call each function together.
+class Claims {
+ public:
+  __device__ Claims(const AttentionPrefillParameters& p, const SharedLayout& layout) : p_(p), layout_(layout) {}
+
+  // Returns the index of the next tile.
+  __device__ int next() {
+    const bool is_first_lane = threadIdx.x % 32 == 0;
+    int index = 0;
+    if (kClusterSize == 1 || blockIdx.x % kClusterSize == 0) {
+      if (is_first_lane)
+        index = static_cast<int>(gridDim.x) / kClusterSize + add_global_relaxed(p_.counters, 1);
+      index = __shfl_sync(kAllLanes, index, 0);
+      if constexpr (kClusterSize > 1) {
+        mbarrier_wait(layout_.claim_empty(), phase_ ^ 1);
+        if (is_first_lane)
+          asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
+                           address_in(layout_.claim(), 1)),
+                       "r"(index), "r"(address_in(layout_.claim_full(), 1))
+                       : "memory");
+      }
+    } else {
+      if (is_first_lane) mbarrier_arrive_expect_bytes(layout_.claim_full(), 4);
+      __syncwarp();
+      mbarrier_wait(layout_.claim_full(), phase_);
+      index = static_cast<int>(load_shared_4(layout_.claim()));
+      __syncwarp();
+      if (is_first_lane) mbarrier_arrive_in_cluster(address_in(layout_.claim_empty(), 0));
+    }
+    phase_ ^= 1;
+    return index;
+  }
+
+ private:
+  const AttentionPrefillParameters& p_;
+  const SharedLayout& layout_;
+  unsigned phase_ = 0;
+};
+
 // Finds all tiles of the CTA. All lanes of one warp must call it.
 __device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
   Schedule schedule(p);
   TileWriter tiles(layout);
-  int index = static_cast<int>(blockIdx.x);
+  Claims claims(p, layout);
+  int index = static_cast<int>(blockIdx.x) / kClusterSize;
   bool is_early = false;  // whether the next tile is found before it is wanted
 #pragma unroll 1
   while (true) {
@@ -105,8 +146,7 @@ __device__ inline void find_tiles(const AttentionPrefillParameters& p, const Sha
       is_early = kMayBeEarly && tile.steps <= kFewSteps && p.max_kv_length <= kShortKv;
       if (!is_early) tiles.wait();
     }
-    if (threadIdx.x % 32 == 0) index = static_cast<int>(gridDim.x) + add_global_relaxed(p.counters, 1);
-    index = __shfl_sync(kAllLanes, index, 0);
+    index = claims.next();
   }
   if (threadIdx.x % 32 == 0) release_counters(p);
 }
