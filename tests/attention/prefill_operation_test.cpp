@@ -161,19 +161,19 @@ std::string kernel_of(const AttentionProblem& problem, const PlanOptions& option
 TEST_CASE("generation of many rows has tiles of prompts on Hopper if there is work for many SMs") {
   CHECK(kernel_of(drafts(16, 200)) == "attention_prefill_wgmma");
   CHECK(kernel_of(drafts(1, 20000)) == "attention_prefill_wgmma");
-  CHECK(kernel_of(drafts(8, 700)) == "attention_decode_wgmma");
+  CHECK(kernel_of(drafts(8, 700)).starts_with("attention_decode"));
   CHECK(kernel_of(drafts(1, 12000)) == "attention_decode_wgmma");
   AttentionProblem problem = drafts(8, 32768);
   problem.kv_lengths = {500, 500, 500, 500, 500, 500, 500, 32768};
   CHECK(kernel_of(problem) == "attention_prefill_wgmma");
   problem.kv_lengths.back() = 2000;
-  CHECK(kernel_of(problem) == "attention_decode_wgmma");
+  CHECK(kernel_of(problem).starts_with("attention_decode"));
   problem = drafts(1, 131072);
   CHECK(kernel_of(problem) == "attention_prefill_wgmma");
   problem.window = 1000;  // hides most of the tokens
-  CHECK(kernel_of(problem) == "attention_decode_wgmma");
+  CHECK(kernel_of(problem).starts_with("attention_decode"));
   problem.kv_lengths = {131072};
-  CHECK(kernel_of(problem) == "attention_decode_wgmma");
+  CHECK(kernel_of(problem).starts_with("attention_decode"));
   problem = drafts(16, 200);
   problem.q_len = 8;
   CHECK(kernel_of(problem).starts_with("attention_decode"));
