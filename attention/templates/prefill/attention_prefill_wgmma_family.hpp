@@ -53,7 +53,7 @@ inline std::uint32_t folded_columns(const AttentionProblem& problem, const Prefi
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
-  constexpr std::uint32_t kRowBytes = 128;  // of a block of columns
+  constexpr std::uint32_t kRowBytes = 128;   // of a block of columns
   constexpr std::uint32_t kTileBytes = 200;  // four slots of tiles, with their barriers
   const bool is_narrow = problem.data_type_q == DataType::e4m3;
   const std::uint32_t block_columns = is_narrow ? 128 : 64;

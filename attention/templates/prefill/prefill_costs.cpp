@@ -25,7 +25,7 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   const double all = work.operations / std::min(sms, work.blocks) / reached;
   const double longest = work.largest_block_operations * on_busiest / reached;
   const double equal = work.smallest_block_operations * tiles_of_busiest / reached;
-  terms.read = std::max({all, longest, equal});
+  terms.read = std::max({all, longest, equal, work.bytes / (sms * costs.memory_rate)});
   terms.items = costs.tile * tiles_of_busiest / on_busiest;
   if (work.splits > 1) terms.combine = costs.combine + 2 * work.partial_bytes / costs.partial_rate;
   return terms;

@@ -17,6 +17,7 @@ struct ProductCosts {
   double tile;          // start and end of a tile
   double combine;       // start of the kernel that combines partial results
   double partial_rate;  // bytes of partial results of the device per microsecond
+  double memory_rate;   // bytes of KV that an SM reads per microsecond while all read
   const char* source;
 };
 

@@ -44,7 +44,7 @@ struct KernelWork {
   std::uint64_t longest_tokens = 0;  // KV tokens of the busiest CTA, in whole steps
   double blocks = 0;                 // CTAs with work
   double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
-  double bytes = 0;                  // bytes of K and V that all CTAs read
+  double bytes = 0;                  // bytes of K and V that all CTAs read; products: of all sequences
   double largest_block_bytes = 0;
   double work_items = 1;                 // the most tiles of which one CTA computes a part
   double all_work_items = 1;             // the work items of all CTAs
