@@ -20,6 +20,10 @@ const KernelRow* find_row(const KernelIndex& rows, const KernelRow& wanted, cons
   return nullptr;
 }
 
+double compared_time(const FamilyPlan& plan) {
+  return plan.compared_time > 0 ? plan.compared_time : plan.cost.time;
+}
+
 class FamilyPlanner {
  public:
   FamilyPlanner(const TemplateFamily& family, const DeclaredKernels& declared,
@@ -81,7 +85,8 @@ class FamilyPlanner {
     const FamilyKernels kernels = existing_only(wanted);
     if (kernels.of_family->empty()) return std::nullopt;
     auto existing = family_.plan(request_, kernels);
-    if (!existing || existing->cost.time > kExistingBuildFactor * best.cost.time) return std::nullopt;
+    if (!existing || compared_time(*existing) > kExistingBuildFactor * compared_time(best))
+      return std::nullopt;
     return *std::move(existing);
   }
 
@@ -190,6 +195,7 @@ class FamilyPlanner {
     plan.workspace = made.workspace;
     plan.division = made.division;
     plan.cost = made.cost;
+    plan.compared_time = compared_time(made);
     plan.choice = choice;
     if (request_.options.explains) plan.trace = {kernel.to_string(), std::string(to_string(choice))};
     return FamilyAnswer(std::move(plan));

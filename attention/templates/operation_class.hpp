@@ -35,6 +35,7 @@ struct FamilyPlan {
   AttentionPlan::TensorRules rules;
   WorkDivision division;
   KernelCost cost;
+  double compared_time = 0;  // AttentionPlan::compared_time
 };
 
 // The kernels that a plan of a family may use.

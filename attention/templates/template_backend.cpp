@@ -97,7 +97,7 @@ class TemplateBackend final : public AttentionBackend {
     const double factor = plan.exists() == other.exists() ? 1.0
                           : plan.exists()                 ? 1 / kExistingBuildFactor
                                                           : kExistingBuildFactor;
-    return plan.cost.time * factor < other.cost.time;
+    return plan.compared_time * factor < other.compared_time;
   }
 
   DeclaredKernels declared_;

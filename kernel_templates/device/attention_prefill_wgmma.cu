@@ -17,6 +17,8 @@
      "summary": "stages of K and of V in shared memory"},
     {"name": "fold_steps", "type": "int", "values": [0, 2, 4, 8, 16], "default_expression": "dtype == 'e4m3' ? 4 : 0",
      "summary": "steps after which the output of e4m3 products is added to an fp32 copy; 0: never"},
+    {"name": "cluster_size", "type": "int", "values": [1, 2], "default": 1,
+     "summary": "thread blocks of a cluster, which have adjacent tiles and copy parts of each step to each other"},
     {"name": "numerics", "type": "choice", "values": ["fast", "invariant"], "default": "fast",
      "summary": "invariant: a row has the same bits in every batch and in every kernel with invariant numerics (docs/arithmetic.md)"}
   ],
@@ -29,6 +31,8 @@
      "message": "tile_size_kv must be 80, 128 or 176 with 16 bits and a head dim that is a multiple of 64"},
     {"require": "dtype_o != 'e4m3' || dtype == 'e4m3'",
      "message": "dtype_o e4m3 needs dtype e4m3"},
+    {"require": "cluster_size == 1 || tile_size_q == 128",
+     "message": "cluster_size 2 needs tile_size_q 128: the producer of three consumers lacks the registers"},
     {"require": "fold_steps == 0 || dtype == 'e4m3'",
      "message": "fold_steps needs dtype e4m3: sums of 16-bit products are fp32"},
     {"require": "numerics == 'fast' || dtype != 'e4m3'",
@@ -48,7 +52,7 @@
      "argument": "cubinet::kernel_templates::AttentionPrefillMapParameters",
      "argument_header": "cubinet/kernel_templates/attention_prefill_parameters.h",
      "grid": "min(tiles of the bounds, SMs)",
-     "cluster": ["head_dim_qk == 128 && head_dim_v == 128 && tile_size_q == 128 && dtype != 'e4m3' && !sliding_window && numerics == 'fast' ? 2 : 1", 1, 1],
+     "cluster": ["cluster_size", 1, 1],
      "programmatic_launch": true}
   ],
   "row": {

@@ -61,6 +61,7 @@ TEST_CASE("A warp takes twice the tokens of eight bits, in rings of 64 KiB that 
   REQUIRE(entries);
   CHECK(entries->front().threads == 128);
   problem.head_dim_qk = problem.head_dim_v = 64;
+  problem.kv_lengths.assign(16, 4096);
   CHECK(plan(problem).tile == DecodeTile{16, 128, 2});
 }
 

@@ -180,8 +180,8 @@ TEST_CASE("The estimate counts the segments that sequences of known lengths stor
 }
 
 TEST_CASE("Verification with known lengths has whole tiles, because segments of 64 rows are 32 KiB each") {
-  AttentionProblem problem = llama(16, 4096, 8);
-  problem.kv_lengths.assign(16, 4096);
+  AttentionProblem problem = llama(16, 8192, 8);
+  problem.kv_lengths.assign(16, 8192);
   CHECK(plan(request(problem), kAttentionDecodeWgmma).splits == 2);
   CHECK(plan(request(invariant(problem)), kAttentionDecodeWgmma).splits == 1);
 }

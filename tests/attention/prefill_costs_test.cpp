@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-constexpr ProductCosts kProducts = {2e6, 8e6, 16e6, 1e6, 0.5, 3, 1, 4, 1e6, "a test"};
+constexpr ProductCosts kProducts = {2e6, 8e6, 16e6, 1e6, 1.25, 0.5, 3, 1, 4, 1e6, 1e3, "a test"};
 
 KernelWork tall_tiles(double tiles) {
   KernelWork work;
@@ -31,6 +31,15 @@ TEST_CASE("one tile that is longer than its share bounds the time") {
   KernelWork work = tall_tiles(20);
   work.largest_block_operations = 20e6;
   CHECK(product_terms(kProducts, work).read == doctest::Approx(10));
+}
+
+TEST_CASE("KV takes the time in which it is read from memory, if its products take less") {
+  KernelWork work = tall_tiles(20);
+  const double of_products = product_terms(kProducts, work).read;
+  work.bytes = 1e4;
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(of_products));
+  work.bytes = 1e6;  // by ten SMs
+  CHECK(product_terms(kProducts, work).read == doctest::Approx(100));
 }
 
 TEST_CASE("small tiles have a lower rate, and four warps alone reach a part of it") {

@@ -81,6 +81,21 @@ TEST_CASE("known lengths and windows make a plan of prefill cheaper") {
   CHECK(prefill::plan(problem).cost.time < 0.3 * whole);
 }
 
+TEST_CASE("a tile whose rows leave a warpgroup without any takes less time, but more than half") {
+  AttentionProblem problem = prefill::prompts(2000, 100, 16);
+  problem.heads_kv = 1;
+  const auto time = [&](std::uint32_t heads) {
+    problem.heads_q = heads;
+    const auto planned = plan_prefill({problem, prefill::kHopper, {}, {}}, kAttentionPrefillWgmma);
+    REQUIRE(planned);
+    return planned->cost.terms.read;
+  };
+  CHECK(time(5) == time(8));
+  CHECK(time(4) < 0.8 * time(8));
+  CHECK(time(4) > 0.5 * time(8));
+  CHECK(time(4) == time(2));
+}
+
 TEST_CASE("KV splits, too many tokens and devices without shared memory are refused by name") {
   PlanRequest asked = prefill::request(prefill::prompts(1, 1000, 1000));
   asked.options.splits = 2;

@@ -133,7 +133,7 @@ inline const DecodeFamily kAttentionDecode = {
     .source = "the only one of its head dims that runs everywhere",
     .tiles = attention_decode::tiles,
     .block = attention_decode::block,
-    .is_compared = has_short_kv,
+    .is_compared = compares_small_tiles,
     .has_numerics = true,
 };
 

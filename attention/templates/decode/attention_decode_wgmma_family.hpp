@@ -67,7 +67,7 @@ inline const DecodeFamily kAttentionDecodeWgmma = {
     .source = "on an H200 0.86 of attention_decode's time",
     .tiles = attention_decode_wgmma::tiles,
     .block = attention_decode_wgmma::block,
-    .is_compared = has_short_kv,
+    .is_compared = compares_small_tiles,
     .has_numerics = true,
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_division.hpp"
 
+#include "decode_lengths.hpp"
 #include "rounding.hpp"
 #include "templates/invariant_numerics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <vector>
 
 namespace cubinet {
 namespace {
@@ -20,12 +21,6 @@ constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
 // would start, unless the family states another number.
 constexpr std::uint32_t kMostPartialsInside = 4;
 constexpr std::uint32_t kMostPartialsOfManyRows = 2;  // more than 32 rows, 16-bit KV
-// The first tiles whose work items are counted exactly. They stand for all.
-constexpr std::uint32_t kCountedTiles = 32;
-// The plan is judged by the longest length and by lengths this many times shorter if it does not
-// know the lengths.
-constexpr std::uint32_t kShorter = 4;
-
 class DecodeDivision {
  public:
   DecodeDivision(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile,
@@ -34,8 +29,7 @@ class DecodeDivision {
         problem_(request.problem),
         family_(family),
         tile_(tile),
-        can_combine_(can_combine),
-        longest_(longest_reach()) {}
+        can_combine_(can_combine) {}
 
   DecodeSplits splits() const {
     if (request_.options.split_tokens) return fixed_splits(*request_.options.split_tokens);
@@ -43,23 +37,8 @@ class DecodeDivision {
   }
 
  private:
-  // Returns the tokens that the queries of a sequence of this length read.
-  std::uint32_t readable_tokens(std::uint32_t length) const {
-    if (!problem_.is_windowed()) return length;
-    const std::uint64_t window =
-        std::uint64_t{problem_.window} + problem_.q_len - 1 + (tile_.block.slice - 1);
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, window));
-  }
-
-  // Returns the tokens of the longest sequence that its queries read, at least 1.
-  std::uint32_t longest_reach() const {
-    std::uint32_t longest = problem_.kv_len;
-    if (!problem_.kv_lengths.empty()) {
-      longest = static_cast<std::uint32_t>(
-          *std::max_element(problem_.kv_lengths.begin(), problem_.kv_lengths.end()));
-    }
-    return std::max(readable_tokens(longest), 1U);
-  }
+  // Returns the tokens that the queries of the longest sequence that may come read.
+  std::uint32_t most_tokens() const { return readable_tokens(problem_, tile_.block.slice, problem_.kv_len); }
 
   // Returns the number of splits that the caller requests. Sequences that are too short for all of
   // them leave some CTAs without work.
@@ -74,7 +53,7 @@ class DecodeDivision {
     DecodeSplits fixed;
     fixed.unit = tokens;
     fixed.split_is_unit = true;
-    fixed.count = divide_up(std::max(readable_tokens(problem_.kv_len), 1U), tokens);
+    fixed.count = divide_up(std::max(most_tokens(), 1U), tokens);
     fixed.combines_apart = fixed.count > 1;
     fixed.slots = tiles() * fixed.count;
     fixed.blocks = static_cast<std::uint32_t>(std::min(fixed.slots, most_blocks()));
@@ -90,29 +69,32 @@ class DecodeDivision {
     // Splits must gain at least 2.5%: they cost partial results, and more CTAs cost time if the
     // lengths differ.
     double least_time = 0.975 * best.compared_time;
-    const auto weigh = [&](std::uint32_t count, std::uint64_t blocks) {
-      const DecodeSplits candidate = evaluate(count, blocks);
+    const auto keep_faster = [&](const DecodeSplits& candidate) {
       if (candidate.compared_time >= least_time) return;
       best = candidate;
       least_time = (1 - kLeastGain) * candidate.compared_time;
     };
+    // Sequences that are shorter than planned may leave one unit for each CTA.
+    const auto weigh = [&](std::uint32_t count, std::uint64_t blocks) {
+      const DecodeSplits candidate = evaluate(count, blocks);
+      keep_faster(candidate);
+      if (knows_lengths() || candidate.min_units == 1) return;
+      keep_faster(evaluate(count, blocks, 1));
+    };
     // A CTA for each tile, also if sequences are shorter than planned.
-    if (const DecodeSplits single = evaluate(1, best.blocks, 1); single.compared_time < least_time) {
-      best = single;
-      least_time = (1 - kLeastGain) * single.compared_time;
-    }
-    const std::uint32_t units = divide_up(longest_, best.unit);
+    keep_faster(evaluate(1, best.blocks, 1));
+    const bool is_latent = problem_.is_mla_generation();
+    const std::uint32_t units = divide_up(lengths(best.unit).longest, best.unit);
     const std::uint32_t most = std::clamp(units, 1U, kMaximumDecodeSplits);
     for (std::uint32_t wanted = 2; wanted <= most && all * wanted <= limit; ++wanted) {
       const bool as_fewer = divide_up(units, divide_up(units, wanted)) != wanted;
-      if (problem_.kv_lengths.empty() && as_fewer) continue;
+      if (problem_.kv_lengths.empty() && as_fewer && (problem_.batch == 1 || is_latent)) continue;
       weigh(wanted, all * wanted);
     }
     // Tries the same number of CTAs for each SM, independent of where tiles end. If the CTAs do not
     // divide evenly, the other SMs wait for those that have one more. CTAs of latent attention have
     // an SM for themselves, so a second one would start when the first one ends. attention_latent
     // begins the next tile before; the other kernels lose 5 to 20 us between two tiles.
-    const bool is_latent = problem_.is_mla_generation();
     if (is_latent && tile_.block.reader != KvReader::latent) return best;
     const std::uint64_t multiprocessors = request_.device.sm_count;
     for (std::uint64_t of_each = 1; of_each <= (is_latent ? 1 : limit); ++of_each) {
@@ -123,6 +105,10 @@ class DecodeDivision {
     }
     return best;
   }
+
+  // Returns whether the lengths of the plan are those of a run. One sequence counts as longest: a
+  // plan for shorter ones leaves CTAs without work, which cost little.
+  bool knows_lengths() const { return !problem_.kv_lengths.empty() || problem_.batch == 1; }
 
   // Returns the tiles of one KV head.
   std::uint64_t tiles() const {
@@ -148,7 +134,7 @@ class DecodeDivision {
   // Returns the most partial results of a tile in `count` equal parts with invariant numerics: one
   // of each segment, except that the CTA that begins the tile folds its own.
   std::uint32_t most_stored_segments(std::uint32_t count, std::uint32_t unit) const {
-    const std::uint32_t segments = divide_up(readable_tokens(problem_.kv_len), unit);
+    const std::uint32_t segments = divide_up(most_tokens(), unit);
     return segments - divide_up(segments, count) + 1;
   }
 
@@ -159,7 +145,7 @@ class DecodeDivision {
     constexpr std::uint64_t kFewRowsOfEach = 2;  // of an SM
     constexpr std::uint32_t kSeldom = 4;
     if (!can_combine_) return false;
-    if (count == 1) return divide_up(readable_tokens(problem_.kv_len), unit) > kSeldom * most_inside;
+    if (count == 1) return divide_up(most_tokens(), unit) > kSeldom * most_inside;
     const std::uint64_t rows = std::uint64_t{problem_.batch} * problem_.q_len * problem_.heads_q;
     return rows <= kFewRowsOfEach * request_.device.sm_count ||
            most_stored_segments(count, unit) > most_inside;
@@ -180,22 +166,21 @@ class DecodeDivision {
     splits.unit = problem_.is_invariant() ? kInvariantSegment : tile_.shape.kv;
     // The unit is as coarse as necessary: the kernel counts the units of all tiles in 31 bits.
     const auto units = [&] {
-      return static_cast<double>(tiles()) *
-                 std::max(divide_up(readable_tokens(problem_.kv_len), splits.unit), 1U) +
+      return static_cast<double>(tiles()) * std::max(divide_up(most_tokens(), splits.unit), 1U) +
              splits.blocks;
     };
     while (units() > kMostUnits && splits.unit < kMaximumKvLength && !problem_.is_invariant())
       splits.unit *= 2;
     constexpr double most_of_least = 2;
     if (problem_.is_invariant()) min_units = 1;
-    splits.min_units = min_units.value_or(static_cast<std::uint32_t>(std::clamp(
-        std::ceil(lengths(splits.unit, 1).units * q_tiles() / splits.blocks), 1.0, most_of_least)));
-    const bool one_unit = readable_tokens(problem_.kv_len) <= splits.unit;
+    splits.min_units = min_units.value_or(static_cast<std::uint32_t>(
+        std::clamp(std::ceil(lengths(splits.unit).units * q_tiles() / splits.blocks), 1.0, most_of_least)));
+    const bool one_unit = most_tokens() <= splits.unit;
     const bool one_sequence = problem_.batch == 1 && !problem_.ragged_q && splits.blocks == tiles();
     splits.slots = one_unit || one_sequence ? 0 : std::uint64_t{2} * splits.blocks;
     if (problem_.is_invariant() && splits.slots != 0) {
       splits.combines_apart = folds_apart(count, splits.unit, most_inside);
-      splits.slots = tiles() * divide_up(readable_tokens(problem_.kv_len), splits.unit);
+      splits.slots = tiles() * divide_up(most_tokens(), splits.unit);
     }
     compare(splits);
     return splits.combines_apart ? splits : sooner_combined(splits);
@@ -204,7 +189,7 @@ class DecodeDivision {
   // Returns splits that are combined inside or, if one CTA would take longer for the many results
   // of a long sequence among short ones, by a second kernel.
   DecodeSplits sooner_combined(const DecodeSplits& inside) const {
-    const Share share = share_of(inside, lengths(inside.unit, 1), 1);
+    const Share share = share_of(inside, lengths(inside.unit));
     if (!can_combine_ || inside.slots == 0 || combine_rounds(share.partials) == 0) return inside;
     DecodeSplits apart = inside;
     apart.combines_apart = true;
@@ -213,43 +198,21 @@ class DecodeDivision {
   }
 
   // Sets the costs. If the lengths are not known, the time by which candidates are compared also
-  // counts costs that do not shrink with the lengths: partial results, and waves that are not full.
+  // counts costs that do not shrink with the lengths, such as waves that are not full, and those of
+  // uneven lengths, whose tiles CTAs share: it is a geometric mean.
   void compare(DecodeSplits& splits) const {
-    splits.cost = cost(splits, 1);
+    splits.cost = cost(splits, lengths(splits.unit));
     splits.compared_time = splits.cost.time;
-    if (!problem_.kv_lengths.empty() || problem_.batch == 1) return;
-    splits.compared_time = std::sqrt(splits.cost.time * cost(splits, kShorter).time);
-  }
-
-  // The lengths of the sequences, `shorter` times shorter.
-  struct Lengths {
-    std::uint32_t unit = 0;
-    double units = 0;  // of one tile of each sequence
-    double tokens = 0;
-    std::vector<std::uint32_t> first;  // the units of each of the first sequences
-  };
-
-  Lengths count_lengths(std::uint32_t unit, std::uint32_t shorter) const {
-    Lengths counted;
-    counted.unit = unit;
-    const auto add = [&](std::uint32_t length, std::uint32_t sequences) {
-      const std::uint32_t readable = readable_tokens(length);
-      const std::uint32_t units = std::max(divide_up(readable, unit), 1U);
-      counted.units += static_cast<double>(sequences) * units;
-      counted.tokens += static_cast<double>(sequences) * readable;
-      for (std::uint32_t i = 0; i < sequences && counted.first.size() < kCountedTiles; ++i)
-        counted.first.push_back(units);
-    };
-    if (problem_.kv_lengths.empty()) add(divide_up(problem_.kv_len, shorter), problem_.batch);
-    for (const std::int32_t length : problem_.kv_lengths)
-      add(static_cast<std::uint32_t>(length), 1);
-    return counted;
+    if (knows_lengths()) return;
+    const double shorter = cost(splits, lengths(splits.unit, AssumedLengths::shorter)).time;
+    const double uneven = cost(splits, lengths(splits.unit, AssumedLengths::uneven)).time;
+    splits.compared_time = std::sqrt(std::sqrt(splits.cost.time * shorter) * uneven);
   }
 
   // Returns the lengths, which are counted once for each unit.
-  const Lengths& lengths(std::uint32_t unit, std::uint32_t shorter) const {
-    Lengths& kept = shorter == 1 ? lengths_ : shorter_lengths_;
-    if (kept.unit != unit) kept = count_lengths(unit, shorter);
+  const DecodeLengths& lengths(std::uint32_t unit, AssumedLengths assumed = AssumedLengths::longest) const {
+    DecodeLengths& kept = lengths_[static_cast<std::size_t>(assumed)];
+    if (kept.unit != unit) kept = count_lengths(problem_, tile_.block.slice, unit, assumed);
     return kept;
   }
 
@@ -261,29 +224,27 @@ class DecodeDivision {
     double partials = 0;  // CTAs that share the longest sequence
   };
 
-  Share share_of(const DecodeSplits& splits, const Lengths& counted, std::uint32_t shorter) const {
+  Share share_of(const DecodeSplits& splits, const DecodeLengths& counted) const {
     const double all_units = counted.units * q_tiles();
     Share share;
     share.units = std::max(std::ceil(all_units / splits.blocks), static_cast<double>(splits.min_units));
-    const double longest = divide_up(divide_up(longest_, shorter), splits.unit);
+    const double longest = divide_up(counted.longest, splits.unit);
     share.partials = std::min<double>(std::ceil(longest / share.units), splits.blocks);
     return share;
   }
 
   // Returns the partial results of all tiles of a KV head with invariant numerics. A CTA takes
   // `share` segments. The first tiles stand for all.
-  double stored_segments(double share, const Lengths& counted) const {
+  double stored_segments(double share, const DecodeLengths& counted) const {
     double stored = 0;
     for (const std::uint32_t segments : counted.first)
       stored += segments > share ? segments - share + 1 : 0;
     return stored / static_cast<double>(counted.first.size()) * static_cast<double>(tiles());
   }
 
-  // Returns the cost for sequences `shorter` times shorter.
-  KernelCost cost(const DecodeSplits& splits, std::uint32_t shorter) const {
-    const Lengths& counted = lengths(splits.unit, shorter);
+  KernelCost cost(const DecodeSplits& splits, const DecodeLengths& counted) const {
     const double all_units = counted.units * q_tiles();
-    const auto [share, of_longest] = share_of(splits, counted, shorter);
+    const auto [share, of_longest] = share_of(splits, counted);
     const double working = std::ceil(all_units / share);
     const double longest = std::min(share * splits.unit, counted.tokens * q_tiles());
     const std::uint32_t row_bytes = kv_row_bytes(problem_);
@@ -341,7 +302,7 @@ class DecodeDivision {
 
   // Returns the work items of CTAs whose share is `share` units. Two tiles that meet inside of a
   // share are two items of one CTA.
-  WorkItems work_items(double share, double working, const Lengths& counted) const {
+  WorkItems work_items(double share, double working, const DecodeLengths& counted) const {
     const auto all_tiles = static_cast<double>(tiles());
     const auto whole_share = static_cast<std::uint64_t>(share);
     std::uint64_t offset = 0;  // of the tile in the share in which it begins
@@ -349,7 +310,7 @@ class DecodeDivision {
     std::uint32_t most = 1;
     std::uint32_t ended_together = 0;  // tiles that end where a share ends
     std::uint32_t tile = 0;
-    const auto last_tile = static_cast<std::uint32_t>(std::min<double>(all_tiles, kCountedTiles));
+    const auto last_tile = static_cast<std::uint32_t>(std::min<double>(all_tiles, kCountedSequences));
     for (; tile < last_tile; ++tile) {
       of_share = offset == 0 ? 1 : of_share + 1;
       most = std::max(most, of_share);
@@ -370,9 +331,7 @@ class DecodeDivision {
   const DecodeFamily& family_;
   const FittingTile& tile_;
   bool can_combine_;
-  std::uint32_t longest_;  // tokens
-  mutable Lengths lengths_;
-  mutable Lengths shorter_lengths_;
+  mutable std::array<DecodeLengths, 3> lengths_ = {};  // by AssumedLengths
 };
 
 }  // namespace

@@ -43,9 +43,11 @@ std::uint32_t segments_folded_inside(const AttentionProblem& problem, const Deco
   return static_cast<std::uint32_t>(kFoldedInside / (rows * problem.head_dim_v * sizeof(float)));
 }
 
-bool has_short_kv(const AttentionProblem& problem) {
+bool compares_small_tiles(const AttentionProblem& problem) {
   constexpr std::uint32_t kStepOfFourWarps = 128;
-  return problem.kv_len <= kStepOfFourWarps && !problem.is_invariant() && !problem.is_mla_generation();
+  if (problem.is_invariant() || problem.is_mla_generation()) return false;
+  const bool is_fitted = problem.head_dim_qk == 128 && problem.head_dim_v == 128;
+  return problem.kv_len <= kStepOfFourWarps || is_fitted;
 }
 
 std::string decode_gap(const AttentionProblem& problem, ComputeCapability device) {

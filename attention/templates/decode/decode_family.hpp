@@ -70,10 +70,13 @@ struct DecodeFamily {
   bool has_numerics = false;
 };
 
-// Returns whether KV of every sequence is so short that tiles of 16 rows may be faster than tiles
-// of 64, although each reads KV: the four warps of a CTA read it in one step. On an H200 two
-// sequences of 68 tokens with 128 rows took 5.3 us instead of 9.7.
-bool has_short_kv(const AttentionProblem& problem);
+// Returns whether the cost model chooses between tiles of 64 rows of attention_decode_wgmma and
+// tiles of attention_decode, which have fewer rows. Several small ones are faster if there are few
+// tiles or KV is short, although each reads KV: more SMs read it, and the four warps of a CTA read
+// it in one step. On an H200 two sequences of 68 tokens with 128 rows took 5.3 us instead of 9.7,
+// and 16 sequences of 256 tokens with 48 rows 6.7 instead of 9.4. KV of more than 128 tokens is
+// compared for head dims of 128, whose rates are fitted to times of both.
+bool compares_small_tiles(const AttentionProblem& problem);
 
 // Returns what no family has a parameter or argument for, or an empty string if the families can
 // express the problem.

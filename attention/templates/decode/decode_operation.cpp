@@ -78,6 +78,7 @@ class DecodeTemplateFamily final : public TemplateFamily {
     plan.rules.reads_offsets = request.problem.ragged_q;
     plan.division = division_of(request.problem, decode);
     plan.cost = decode.cost;
+    plan.compared_time = decode.compared_time;
     return plan;
   }
 

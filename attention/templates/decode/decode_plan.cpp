@@ -145,6 +145,7 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
   plan.shared_bytes = tile.block.shared_bytes;
   plan.blocks_per_multiprocessor = tile.blocks_per_multiprocessor;
   plan.cost = choice->splits.cost;
+  plan.compared_time = choice->splits.compared_time;
   return plan;
 }
 

@@ -30,6 +30,7 @@ struct DecodePlan {
   std::uint32_t shared_bytes = 0;               // of a CTA of the main kernel, by the template's formula
   std::uint32_t blocks_per_multiprocessor = 1;  // CTAs per SM that the plan assumes
   KernelCost cost;
+  double compared_time = 0;  // DecodeSplits::compared_time
 
   // Returns whether CTAs share a tile for some lengths.
   bool combines() const { return workspace.scratch_bytes != 0; }

@@ -35,14 +35,16 @@ inline bool preferred(const AttentionProblem& problem, ComputeCapability device)
   return gap(problem, device).empty();
 }
 
-// Returns the heads that share a tile: those of a group, or one. A tile of one head has q_len rows
-// at most, so short prompts fill it with several heads. Ragged batches may have short sequences
-// whatever q_len is, so they do the same if a tile loses at most a sixteenth of its rows.
+// Returns the heads that share a tile: those of a group, or one, or two in a cluster, whose tiles
+// then have as many tokens as one of one head. A tile of one head has q_len rows at most, so short
+// prompts fill it with several heads. Ragged batches may have short sequences whatever q_len is, so
+// they do the same if a tile loses at most a sixteenth of its rows.
 inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTile& tile) {
   const std::uint32_t group = problem.group_size();
   const bool is_short = problem.q_len < 2 * tile.q && group <= tile.q;
   const bool may_be_short = problem.ragged_q && tile.q % group <= tile.q / 16;
-  return is_short || may_be_short ? group : 1;
+  if (is_short || may_be_short) return group;
+  return group % tile.cluster == 0 ? tile.cluster : 1;
 }
 
 // Returns the columns of the output whose folded copy is in shared memory.
@@ -53,8 +55,8 @@ inline std::uint32_t folded_columns(const AttentionProblem& problem, const Prefi
 }
 
 inline PrefillBlock block(const AttentionProblem& problem, const PrefillTile& tile) {
-  constexpr std::uint32_t kRowBytes = 128;  // of a block of columns
-  constexpr std::uint32_t kTileBytes = 224;  // four slots of tiles, with their barriers
+  constexpr std::uint32_t kRowBytes = 128;   // of a block of columns
+  constexpr std::uint32_t kTileBytes = 224;  // four slots of tiles, with their barriers and claims
   const bool is_narrow = problem.data_type_q == DataType::e4m3;
   const std::uint32_t block_columns = is_narrow ? 128 : 64;
   const auto blocks = [&](std::uint32_t columns) { return divide_up(columns, block_columns); };
@@ -96,6 +98,27 @@ inline std::vector<PrefillTile> tiles_of_other_error(const AttentionProblem& pro
   return {rarely, problem.head_dim_qk == 64 ? PrefillTile{192, 160, 2} : PrefillTile{128, 224, 2}};
 }
 
+// Returns whether tiles may be those of clusters: all sequences have as many query tokens, at least
+// two tiles of one head.
+inline bool may_have_clusters(const AttentionProblem& problem) {
+  return !problem.ragged_q && problem.q_len >= 256;
+}
+
+// Returns the tiles, before each of 128 rows the one of a cluster.
+inline std::vector<PrefillTile> with_clusters(const AttentionProblem& problem,
+                                              std::vector<PrefillTile> tiles) {
+  if (!may_have_clusters(problem)) return tiles;
+  std::vector<PrefillTile> all;
+  for (const PrefillTile& tile : tiles) {
+    if (tile.q == 128) {
+      all.push_back(tile);
+      all.back().cluster = 2;
+    }
+    all.push_back(tile);
+  }
+  return all;
+}
+
 // Returns the tiles with invariant numerics, all of which give the same bits. Three
 // consumers have no registers for a soft cap.
 inline std::vector<PrefillTile> invariant_tiles(const AttentionProblem& problem) {
@@ -115,7 +138,7 @@ inline std::vector<PrefillTile> padded_tiles(const AttentionProblem& problem) {
 // The largest tiles whose accumulators fit the registers. Soft caps and windows need some more.
 // Longer steps are faster for long contiguous KV. They are slower for pages, whose boxes would have
 // 16 tokens.
-inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
+inline std::vector<PrefillTile> tiles_without_clusters(const AttentionProblem& problem) {
   if (problem.is_invariant()) return invariant_tiles(problem);
   if (problem.data_type_q == DataType::e4m3) return narrow_tiles(problem);
   const bool plain = !problem.soft_cap && !problem.is_sliding();
@@ -125,6 +148,10 @@ inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
   if (problem.head_dim_qk == 128 && plain && problem.layout != QkvLayout::paged_kv)
     return {{128, 176, 2}, {128, 128, 2}};
   return {{128, 128, 2}};
+}
+
+inline std::vector<PrefillTile> tiles(const AttentionProblem& problem) {
+  return with_clusters(problem, tiles_without_clusters(problem));
 }
 
 }  // namespace attention_prefill_wgmma
@@ -141,6 +168,7 @@ inline const PrefillFamily kAttentionPrefillWgmma = {
     .has_splits = true,
     .tiles_of_other_error = attention_prefill_wgmma::tiles_of_other_error,
     .has_folds = true,
+    .has_clusters = true,
     .reader = KvReader::warpgroups,
 };
 

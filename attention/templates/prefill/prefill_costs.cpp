@@ -13,6 +13,7 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   terms.start = costs.start;
   if (work.blocks <= 0) return terms;
   const double of_warpgroups = work.element_bits == 8 ? costs.narrow_rate : costs.warpgroup_rate;
+  const double gain = work.cluster > 1 ? costs.cluster_gain : 1.0;
   const double rate = work.reader == KvReader::warpgroups ? of_warpgroups
                       : work.tile_size_q < kTallTile      ? costs.small_rate
                                                           : costs.rate;
@@ -20,12 +21,12 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   const double on_busiest =
       std::min<double>(std::ceil(work.blocks / sms), std::max(work.blocks_per_multiprocessor, 1U));
   const double warps = std::min(on_busiest * work.warps, kWarpsOfFullRate) / kWarpsOfFullRate;
-  const double reached = rate * (costs.one_block + (1 - costs.one_block) * warps);
+  const double reached = gain * rate * (costs.one_block + (1 - costs.one_block) * warps);
   const double tiles_of_busiest = std::ceil(work.blocks / sms);
   const double all = work.operations / std::min(sms, work.blocks) / reached;
   const double longest = work.largest_block_operations * on_busiest / reached;
   const double equal = work.smallest_block_operations * tiles_of_busiest / reached;
-  terms.read = std::max({all, longest, equal});
+  terms.read = std::max({all, longest, equal, work.bytes / (sms * costs.memory_rate)});
   terms.items = costs.tile * tiles_of_busiest / on_busiest;
   if (work.splits > 1) terms.combine = costs.combine + 2 * work.partial_bytes / costs.partial_rate;
   return terms;

@@ -12,11 +12,13 @@ struct ProductCosts {
   double warpgroup_rate;  // KvReader::warpgroups
   double narrow_rate;     // the same with elements of 8 bits
   double small_rate;      // smaller tiles, whose K and V are read more often
+  double cluster_gain;    // the rate of clusters, whose CTAs copy K and V to each other, by that of others
   double one_block;       // share of the rate that one CTA of four warps reaches alone
   double start;
   double tile;          // start and end of a tile
   double combine;       // start of the kernel that combines partial results
   double partial_rate;  // bytes of partial results of the device per microsecond
+  double memory_rate;   // bytes of KV that an SM reads per microsecond while all read
   const char* source;
 };
 

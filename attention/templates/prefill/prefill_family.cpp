@@ -80,6 +80,7 @@ KernelSpec prefill_specification(const PrefillFamily& family, const AttentionPro
   KernelSpec spec = prefill_specification(family, problem);
   spec.set("tile_size_q", tile.q).set("tile_size_kv", tile.kv).set("stages", tile.stages);
   if (family.has_folds) spec.set("fold_steps", tile.fold_steps);
+  if (family.has_clusters) spec.set("cluster_size", tile.cluster);
   return spec;
 }
 
@@ -93,11 +94,15 @@ std::optional<PrefillTile> prefill_tile_of(const KernelSpec& kernel) {
     if (value == nullptr || *value < 1 || *value > INT32_MAX) return std::nullopt;
     *size = static_cast<std::uint32_t>(*value);
   }
-  if (const auto folds = kernel.parameters.find("fold_steps"); folds != kernel.parameters.end()) {
-    const auto* value = std::get_if<std::int64_t>(&folds->second);
+  for (const auto& [name, number] :
+       {std::pair{"fold_steps", &tile.fold_steps}, {"cluster_size", &tile.cluster}}) {
+    const auto parameter = kernel.parameters.find(name);
+    if (parameter == kernel.parameters.end()) continue;
+    const auto* value = std::get_if<std::int64_t>(&parameter->second);
     if (value == nullptr || *value < 0 || *value > INT32_MAX) return std::nullopt;
-    tile.fold_steps = static_cast<std::uint32_t>(*value);
+    *number = static_cast<std::uint32_t>(*value);
   }
+  if (tile.cluster == 0) return std::nullopt;
   return tile;
 }
 
@@ -111,7 +116,8 @@ std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& 
                             const PrefillBlock& block) {
   const std::uint64_t heads = problem.heads_q / block.tile_heads;
   const std::uint64_t rows = std::uint64_t{problem.q_len} * block.tile_heads;
-  return saturating_product(problem.batch * heads * block.column_parts, divide_up(rows, tile.q));
+  const std::uint64_t of_heads = divide_up(rows, std::uint64_t{tile.q} * tile.cluster) * tile.cluster;
+  return saturating_product(problem.batch * heads * block.column_parts, of_heads);
 }
 
 }  // namespace cubinet

@@ -17,6 +17,7 @@ struct PrefillTile {
   std::uint32_t kv = 64;  // tokens of a step
   std::uint32_t stages = 2;
   std::uint32_t fold_steps = 0;  // steps between two folds of the output into fp32; 0: never
+  std::uint32_t cluster = 1;     // CTAs that have adjacent tiles and copy K and V to each other
 
   friend bool operator==(const PrefillTile&, const PrefillTile&) = default;
 };
@@ -26,8 +27,8 @@ struct PrefillBlock {
   std::uint32_t threads = 0;
   std::uint32_t shared_bytes = 0;  // by the template's formula; tests compare the two
   std::uint32_t registers = 255;   // the most that a thread uses
-  // Query heads of one KV head that share a tile: as many as the group has, or 1. The rows of a
-  // tile are these heads times query tokens.
+  // Query heads of one KV head that share a tile: as many as the group has, or 1, or 2 in a
+  // cluster. The rows of a tile are these heads times query tokens.
   std::uint32_t tile_heads = 1;
   // Parts of the columns of V. Each is computed as a tile of its own, with all columns of Q and K.
   std::uint32_t column_parts = 1;
@@ -65,6 +66,8 @@ struct PrefillFamily {
   std::vector<PrefillTile> (*tiles_of_other_error)(const AttentionProblem& problem) = nullptr;
   // If true, the template has the parameter `fold_steps`.
   bool has_folds = false;
+  // If true, the template has the parameter `cluster_size`.
+  bool has_clusters = false;
   KvReader reader = KvReader::warps;  // of the cost model
   // If true, the template has the parameter dtype_kv and converts KV of e4m3.
   bool converts_kv = false;
@@ -100,7 +103,7 @@ std::optional<PrefillTile> prefill_tile_of(const KernelSpec& kernel);
 // between two folds as one of the family's tiles.
 bool folds_as_planned(const PrefillFamily& family, const AttentionProblem& problem, const PrefillTile& tile);
 
-// Returns the tiles of all sequences, if each has q_len query tokens.
+// Returns the tiles of all sequences, if each has q_len query tokens. Clusters have whole ones.
 std::uint64_t prefill_tiles(const AttentionProblem& problem, const PrefillTile& tile,
                             const PrefillBlock& block);
 

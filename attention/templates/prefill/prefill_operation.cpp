@@ -7,7 +7,8 @@
 #include "prefill_plan.hpp"
 #include "prefill_splits.hpp"
 #include "rounding.hpp"
-#include "templates/decode/decode_family.hpp"
+#include "templates/decode/attention_decode_wgmma_family.hpp"
+#include "templates/decode/decode_plan.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -131,12 +132,12 @@ class PrefillTemplateFamily final : public TemplateFamily {
   const PrefillFamily& family_;
 };
 
+constexpr std::uint64_t kRowsOfWarpgroup = 64;  // of attention_decode_wgmma's tile, too
+
 // Returns whether the tiles of prompts on Hopper also serve generation that decode attention
-// serves: with so many rows that decode attention, whose tiles have 64 rows, reads KV more than
-// once.
+// serves: with so many rows that decode attention would have tiles of 64 rows.
 bool serves_generation(const AttentionProblem& problem, ComputeCapability device) {
-  constexpr std::uint64_t kRowsOfDecode = 64;
-  if (!problem.is_generation() || rows_of_kv_head(problem) <= kRowsOfDecode || problem.is_invariant())
+  if (!problem.is_generation() || rows_of_kv_head(problem) <= kRowsOfWarpgroup / 2 || problem.is_invariant())
     return false;
   if (!decode_gap(problem, device).empty() || !decode_has_sizes(problem)) return false;
   if (!prefill_expression_gap(problem, device).empty()) return false;
@@ -144,14 +145,14 @@ bool serves_generation(const AttentionProblem& problem, ComputeCapability device
   return kAttentionPrefillWgmma.gap(problem, device).empty() && problem.data_type_q != DataType::e4m3;
 }
 
-// Returns whether such generation is faster with tiles of prompts: they have 128 rows, but their
-// splits of KV cost more. The limits are measured:
-// docs/kernels/attention_prefill_wgmma.md#generation.
-bool is_wide_generation(const AttentionProblem& problem, ComputeCapability device) {
+// Returns whether such generation of more than 64 rows, whose KV decode attention would read more
+// than once, is faster with tiles of prompts: they have 128 rows, but their splits of KV cost more.
+// The limits are measured: docs/kernels/attention_prefill_wgmma.md#generation.
+bool is_wide_generation(const AttentionProblem& problem) {
   constexpr std::uint64_t kRowsOfTile = 128;
   constexpr std::uint64_t kLeastTiles = 32;
   constexpr std::uint64_t kLeastTokens = 40000;  // that the rows of all sequences and KV heads see
-  if (!serves_generation(problem, device)) return false;
+  if (rows_of_kv_head(problem) <= kRowsOfWarpgroup) return false;
   const std::uint64_t caches = std::uint64_t{problem.batch} * problem.heads_kv;
   if (caches * divide_up(rows_of_kv_head(problem), kRowsOfTile) >= kLeastTiles) return true;
   const std::uint64_t most = most_tokens_of_sequence(problem);
@@ -165,6 +166,25 @@ bool is_wide_generation(const AttentionProblem& problem, ComputeCapability devic
   return tokens * problem.heads_kv >= kLeastTokens;
 }
 
+// Returns whether such generation of 33 to 64 rows has so many tiles that tiles of prompts may be
+// faster than those of attention_decode_wgmma: they follow each other sooner, although a warpgroup
+// of each has no rows. With few tiles the splits of decode attention are faster.
+bool has_many_half_tiles(const PlanRequest& request) {
+  const AttentionProblem& problem = request.problem;
+  return rows_of_kv_head(problem) <= kRowsOfWarpgroup &&
+         std::uint64_t{problem.batch} * problem.heads_kv >= request.device.sm_count;
+}
+
+// Returns whether the cost model estimates that such tiles are clearly faster. Both models are
+// rough for short tiles, and no such problem has been measured.
+bool are_half_tiles_faster(const PlanRequest& request) {
+  constexpr double kClearly = 0.8;
+  if (!has_many_half_tiles(request)) return false;
+  const auto of_prompts = plan_prefill(request, kAttentionPrefillWgmma);
+  const auto of_decode = plan_decode(request, kAttentionDecodeWgmma);
+  return of_prompts && of_decode && of_prompts->cost.time < kClearly * of_decode->cost.time;
+}
+
 class PrefillOperation final : public OperationClass {
  public:
   std::string gap(const AttentionProblem& problem, ComputeCapability device) const override {
@@ -173,7 +193,9 @@ class PrefillOperation final : public OperationClass {
 
   // Splits of a fixed length are those of decode attention, whatever the number of rows.
   bool precedes(const PlanRequest& request) const override {
-    return !request.options.split_tokens && is_wide_generation(request.problem, request.device.capability);
+    if (request.options.split_tokens || !serves_generation(request.problem, request.device.capability))
+      return false;
+    return is_wide_generation(request.problem) || are_half_tiles_faster(request);
   }
 
   std::vector<std::shared_ptr<const TemplateFamily>> families(const PlanRequest& request) const override {
@@ -184,7 +206,8 @@ class PrefillOperation final : public OperationClass {
     if (serves_generation(request.problem, request.device.capability)) {
       // Kernels that were built for the bounds of a batch also serve its known lengths, which may
       // be too little work for these tiles.
-      if (precedes(request) || !request.options.may_compile) families.push_back(of(kAttentionPrefillWgmma));
+      if (!request.options.may_compile || has_many_half_tiles(request) || precedes(request))
+        families.push_back(of(kAttentionPrefillWgmma));
       return families;
     }
     for (const PrefillFamily* family : prefill_families(request.problem, request.device.capability))

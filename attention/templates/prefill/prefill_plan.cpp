@@ -5,11 +5,13 @@
 #include "prefill_parameters.hpp"
 #include "rounding.hpp"
 #include "size_limits.hpp"
+#include "templates/decode/decode_family.hpp"
 
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace cubinet {
@@ -78,12 +80,27 @@ TileTokens tokens_of_tile(const AttentionProblem& problem, const PrefillTile& ti
   return read;
 }
 
+// Returns the part of the products' time of full tiles that tiles of the problem take. The 64 rows
+// of a warpgroup that has none are not multiplied, but its part of a step's loads and barriers
+// remains.
+double filled_part(const AttentionProblem& problem, const PrefillFamily& family,
+                   const PrefillChoice& choice) {
+  constexpr std::uint32_t kRowsOfConsumer = 64;
+  constexpr double kOfLoads = 0.2;
+  if (family.reader != KvReader::warpgroups) return 1;
+  const std::uint64_t rows = std::uint64_t{problem.q_len} * choice.block.tile_heads;
+  const std::uint64_t all = choice.tile.q / kRowsOfConsumer;
+  const auto working = static_cast<double>(std::min(divide_up(rows, std::uint64_t{kRowsOfConsumer}), all));
+  return kOfLoads + (1 - kOfLoads) * working / static_cast<double>(all);
+}
+
 KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, const PrefillChoice& choice) {
   const AttentionProblem& problem = request.problem;
-  const double tokens = std::max(1.0, static_cast<double>(choice.tile.q) / choice.block.tile_heads);
+  const double rows_at_once = static_cast<double>(choice.tile.q) * choice.tile.cluster;
+  const double tokens = std::max(1.0, rows_at_once / choice.block.tile_heads);
   const double columns =
       problem.head_dim_qk + static_cast<double>(problem.head_dim_v) / choice.block.column_parts;
-  const double operations = 2.0 * choice.tile.q * columns;
+  const double operations = 2.0 * choice.tile.q * columns * filled_part(problem, family, choice);
   KernelWork work;
   work.cost_class = CostClass::products;
   work.implementation = family.name;
@@ -91,6 +108,7 @@ KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, cons
   work.multiprocessors = request.device.sm_count;
   work.blocks_per_multiprocessor = choice.blocks_per_multiprocessor;
   work.tile_size_q = choice.tile.q;
+  work.cluster = choice.tile.cluster;
   work.warps = choice.block.threads / 32;
   work.element_bits = static_cast<std::uint32_t>(bits_of(problem.data_type_k));
   work.reader = family.reader;
@@ -113,6 +131,11 @@ KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, cons
   if (problem.kv_lengths.empty()) add(problem.kv_len, 1);
   for (const std::int32_t length : problem.kv_lengths)
     add(length, 1.0 / problem.batch);
+  // Tiles of a sequence and KV head read the same KV at about the same time.
+  const double tokens_read = std::accumulate(problem.kv_lengths.begin(), problem.kv_lengths.end(), 0.0);
+  const auto most = static_cast<double>(most_tokens_of_sequence(problem)) * problem.batch;
+  work.bytes = std::min(problem.kv_lengths.empty() ? most : tokens_read, most) * problem.heads_kv *
+               kv_row_bytes(problem);
   return request.costs().cost(work);
 }
 
@@ -126,7 +149,7 @@ std::optional<PrefillChoice> choose_tile(const PlanRequest& request, const Prefi
   for (const PrefillTile& tile : tiles) {
     PrefillChoice choice{tile, family.block(problem, tile), {}, 1, {}};
     const std::uint32_t used = choice.block.shared_bytes + kReservedBytes;
-    if (used > multiprocessor_bytes) continue;
+    if (used > multiprocessor_bytes || tile.cluster > request.device.sm_count) continue;
     choice.blocks_per_multiprocessor =
         std::max(std::min(multiprocessor_bytes / used,
                           kRegistersOfSm / (choice.block.threads * choice.block.registers)),
@@ -166,7 +189,8 @@ Result<PrefillPlan> plan_prefill(const PlanRequest& request, const PrefillFamily
   }
   const std::uint64_t all =
       saturating_product(prefill_tiles(problem, choice->tile, choice->block), choice->splits.count);
-  const std::uint64_t resident = std::uint64_t{request.device.sm_count} * choice->blocks_per_multiprocessor;
+  const std::uint64_t resident = std::uint64_t{request.device.sm_count} * choice->blocks_per_multiprocessor /
+                                 choice->tile.cluster * choice->tile.cluster;
   // The counter of tiles passes the last tile once for each CTA.
   if (all > kLargestCount - resident) {
     return Error{ErrorCode::invalid_argument,

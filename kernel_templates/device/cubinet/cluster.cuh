@@ -41,6 +41,13 @@ __device__ inline void mbarrier_arrive_in_cluster(ClusterAddress barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// Stores a word to a CTA of the cluster, whose mbarrier counts its four bytes.
+__device__ inline void store_in_cluster(ClusterAddress target, int word, ClusterAddress barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(target),
+               "r"(word), "r"(barrier)
+               : "memory");
+}
+
 // Copies shared memory of this CTA to another CTA, whose mbarrier counts the bytes. It is a bulk
 // copy: fence_async_proxy() must follow ordinary writes to the source before this call.
 __device__ inline void bulk_copy_in_cluster(ClusterAddress target, SharedAddress source, unsigned bytes,

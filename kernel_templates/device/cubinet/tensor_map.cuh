@@ -110,10 +110,11 @@ __device__ inline void copy_box(SharedAddress target, const void* map, int x0, i
       : "memory");
 }
 
-// Copies a box to the same shared memory address of all CTAs of a cluster, like copy_box() with one.
+// Copies a box to the same shared memory address of all CTAs of a cluster, like copy_box() with
+// one.
 template <int kClusterSize>
-__device__ inline void copy_box_in_cluster(SharedAddress target, const void* map, int x0, int x1, int x2, int x3,
-                                           SharedAddress barrier) {
+__device__ inline void copy_box_in_cluster(SharedAddress target, const void* map, int x0, int x1, int x2,
+                                           int x3, SharedAddress barrier) {
   if constexpr (kClusterSize == 1) return copy_box(target, map, x0, x1, x2, x3, barrier);
   constexpr unsigned short kAll = (1 << kClusterSize) - 1;
   asm volatile(
@@ -123,8 +124,8 @@ __device__ inline void copy_box_in_cluster(SharedAddress target, const void* map
       : "memory");
 }
 template <int kClusterSize>
-__device__ inline void copy_box_in_cluster(SharedAddress target, const void* map, int x0, int x1, int x2, int x3,
-                                           int x4, SharedAddress barrier) {
+__device__ inline void copy_box_in_cluster(SharedAddress target, const void* map, int x0, int x1, int x2,
+                                           int x3, int x4, SharedAddress barrier) {
   if constexpr (kClusterSize == 1) return copy_box(target, map, x0, x1, x2, x3, x4, barrier);
   constexpr unsigned short kAll = (1 << kClusterSize) - 1;
   asm volatile(

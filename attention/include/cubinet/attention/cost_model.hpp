@@ -36,6 +36,7 @@ struct KernelWork {
   std::uint32_t multiprocessors = 1;
   std::uint32_t blocks_per_multiprocessor = 1;
   std::uint32_t tile_size_q = 0;     // rows
+  std::uint32_t cluster = 1;         // CTAs that copy K and V to each other
   std::uint32_t warps = 4;           // of a CTA, with KV of their own; warps that share KV count as four
   std::uint32_t element_bits = 16;   // bits of an element of K and V
   std::uint32_t row_bytes = 512;     // bytes of K and V of one token and head
@@ -44,7 +45,7 @@ struct KernelWork {
   std::uint64_t longest_tokens = 0;  // KV tokens of the busiest CTA, in whole steps
   double blocks = 0;                 // CTAs with work
   double empty_blocks = 0;           // CTAs without work: splits that a short sequence does not use
-  double bytes = 0;                  // bytes of K and V that all CTAs read
+  double bytes = 0;                  // bytes of K and V that all CTAs read; products: of all sequences
   double largest_block_bytes = 0;
   double work_items = 1;                 // the most tiles of which one CTA computes a part
   double all_work_items = 1;             // the work items of all CTAs

@@ -343,6 +343,9 @@ struct AttentionPlan {
   // is not compiled yet. If it has no function name, the kernel is only assumed to exist.
   KernelRow row;
   KernelCost cost;  // the cost of the same step by the cost model
+  // The time by which a backend compared the plan with others. If the problem states no lengths, it
+  // also counts shorter and uneven ones. 0: cost.time.
+  double compared_time = 0;
   KernelChoice choice = KernelChoice::backend_rules;
   // The version of the kernel's source: the interface version and text of a template, or the pin of
   // a published kernel. Measurements of other versions are not used.

@@ -78,7 +78,7 @@ class Consumer {
     wgmma_begin(scores);
     multiply_qk(scores, first_stage_);
     wgmma_wait<1>(state.output, state.weights);
-    release_in_cluster(layout_.v_empty(last_stage));
+    release_v(last_stage);
     const Epilogue epilogue(p_, tiles_.previous());
     if constexpr (kInvariant) {
       attention::FoldFactors factors[2];
@@ -123,7 +123,7 @@ class Consumer {
       release_in_cluster(layout_.k_empty(stage));
       if (step + 1 < state.end) wait_for_k(before);
       wait_for_v(stage);
-      release_in_cluster(layout_.v_empty(before));
+      release_v(before);
     }
     return stage;
   }
@@ -174,7 +174,7 @@ class Consumer {
     if constexpr (kInvariant) {
       weigh_first_half(state, scores, kStage);
       wgmma_wait<0>(state.output, state.weights);
-      release_in_cluster(layout_.v_empty(kOther));
+      release_v(kOther);
       if (begins_segment) state.segments.add_output(state.output, factors);
       state.softmax.correct<0>(state.output, state.sums);
       state.softmax.weigh_last<0>(scores);
@@ -188,7 +188,7 @@ class Consumer {
       if (step + 1 < state.end) wait_for_k(kOther, state);
       if constexpr (!kWaitsLateForV) wait_for_v(kStage);
       wgmma_wait<0>(state.output, state.weights);
-      release_in_cluster(layout_.v_empty(kOther));
+      release_v(kOther);
       state.softmax.weigh(scores, 1);
       pack(state.weights, part_of<0>(scores));
       state.softmax.correct<0>(state.output, state.sums);
@@ -277,13 +277,12 @@ class Consumer {
     wgmma_commit();
   }
 
-  // Each warp releases a stage of K or V to all CTAs of the cluster.
-  __device__ static void release_in_cluster(SharedAddress empty) {
-    if constexpr (kClusterSize == 1) {
-      release(empty);
+  // Each warp releases a stage of V, which the CTA itself writes if V is transposed.
+  __device__ void release_v(int stage) const {
+    if constexpr (kTransposesV) {
+      release(layout_.v_empty(stage));
     } else {
-      const int lane = static_cast<int>(threadIdx.x) % 32;
-      if (lane < kClusterSize) mbarrier_arrive_in_cluster(address_in(empty, lane));
+      release_in_cluster(layout_.v_empty(stage));
     }
   }
   // Each warp releases a stage.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The output of `attention_prefill_wgmma` and its folded copy. The tensor cores cut the sums of e4m3
-// products to about 14 bits, so the output is added to an fp32 copy every fold_steps steps and
+// The output of `attention_prefill_wgmma` and its folded copy. The tensor cores cut the sums of
+// e4m3 products to about 14 bits, so the output is added to an fp32 copy every fold_steps steps and
 // begins again. With invariant numerics, the copy has the segments before the present one.
 #include <cubinet/attention/folded_rows.cuh>
 #include <cubinet/attention_prefill_wgmma/layout.cuh>

@@ -9,7 +9,8 @@ namespace cubinet::attention_prefill_wgmma {
 
 // Tiles have kTileSlots slots (tile_ring.cuh), Q has kQStages stages, K and V have `stages` each. A
 // stage is full when its bytes have arrived, and empty when each of its readers has released it.
-// Each consumer warpgroup has its own rows of Q.
+// Each consumer warpgroup has its own rows of Q. In a cluster, the readers in both CTAs release K,
+// and V as it was copied.
 struct SharedLayout {
   SharedAddress base;
 
@@ -24,9 +25,11 @@ struct SharedLayout {
   __device__ SharedAddress tile_full(int slot) const { return barrier(slot); }
   __device__ SharedAddress tile_empty(int slot) const { return barrier(kTileSlots + slot); }
   __device__ SharedAddress tile_wanted() const { return barrier(2 * kTileSlots); }
-  __device__ SharedAddress claim_full() const { return barrier(2 * kTileSlots + 1); }
-  __device__ SharedAddress claim_empty() const { return barrier(2 * kTileSlots + 2); }
-  __device__ SharedAddress claim() const { return barrier(2 * kTileSlots + 3); }
+  // The index of a tile that the first CTA of a cluster has claimed for the other one, and its
+  // barriers: the first is the other CTA's, the second the first CTA's.
+  __device__ SharedAddress claim() const { return barrier(2 * kTileSlots + 1); }
+  __device__ SharedAddress claim_full() const { return barrier(2 * kTileSlots + 2); }
+  __device__ SharedAddress claim_empty() const { return barrier(2 * kTileSlots + 3); }
   __device__ SharedAddress k_full(int stage) const { return barrier(kTileBarriers + stage); }
   __device__ SharedAddress k_empty(int stage) const { return barrier(kTileBarriers + stages + stage); }
   __device__ SharedAddress v_full(int stage) const { return barrier(kTileBarriers + 2 * stages + stage); }
@@ -65,9 +68,9 @@ struct SharedLayout {
       mbarrier_init(k_full(stage), 1);
       mbarrier_init(k_empty(stage), kConsumerWarps * kClusterSize);
       mbarrier_init(v_full(stage), kTransposesV ? kTransposers : 1);
-      mbarrier_init(v_empty(stage), kConsumerWarps * kClusterSize);
+      mbarrier_init(v_empty(stage), kConsumerWarps * (kTransposesV ? 1 : kClusterSize));
       mbarrier_init(v_unclean(stage), 1);
-      if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), kTransposers);
+      if constexpr (kTransposesV) mbarrier_init(v_transposed(stage), kTransposers * kClusterSize);
     }
     if constexpr (kClusterSize > 1) fence_mbarrier_init();
   }
@@ -77,6 +80,17 @@ struct SharedLayout {
     return base + kBarriersOffset + index * 8;
   }
 };
+
+// Releases a stage to all CTAs of the cluster, because each of them writes to it. All lanes of a
+// warp must call it.
+__device__ inline void release_in_cluster(SharedAddress empty) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  if constexpr (kClusterSize == 1) {
+    if (lane == 0) mbarrier_arrive(empty);
+  } else {
+    if (lane < kClusterSize) mbarrier_arrive_in_cluster(address_in(empty, lane));
+  }
+}
 
 // The parities of the next phases of stages. Step i of a CTA, counted over its tiles, uses stage i
 // % stages of K and V.

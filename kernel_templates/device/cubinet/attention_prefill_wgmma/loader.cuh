@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loads of `attention_prefill_wgmma`. One warp copies Q and K with TMA. A second one copies V, and a
-// third one sets the rows of V to zero that no query token sees. The first warp copies V of e4m3,
+// Loads of `attention_prefill_wgmma`. One warp copies Q and K with TMA. A second one copies V, and
+// a third one sets the rows of V to zero that no query token sees. The first warp copies V of e4m3,
 // because the other two transpose it.
 #include <cubinet/attention_prefill_wgmma/tile_ring.cuh>
 #include <cubinet/tensor_map.cuh>
@@ -110,19 +110,21 @@ class BoxCopier {
   // Starts the copies of a step to `target`. `page` is that of the lane's box.
   __device__ void copy(SharedAddress target, const KvSource& source, int step, int page,
                        SharedAddress full) const {
+    // The CTAs of a cluster copy every other box to all of them.
     if (kClusterSize > 1 && lane() % kClusterSize != static_cast<int>(blockIdx.x) % kClusterSize) return;
     if constexpr (kPaged) {
       if (lane() * box_tokens_ >= kStep) return;
       const int group = p_.page_size.remainder(own_token(step)) / kGroupRows;
       target += lane() * box_tokens_ * (kGroupsRows ? kBlocks : 1) * kBlockRowBytes;
-      if (has_whole_rows_) return copy_box_in_cluster<kClusterSize>(target, map_, 0, 0, source.head, group, page, full);
+      if (has_whole_rows_)
+        return copy_box_in_cluster<kClusterSize>(target, map_, 0, 0, source.head, group, page, full);
 #pragma unroll 1
       for (int block = 0; block < kBlocks; ++block)
-        copy_box_in_cluster<kClusterSize>(target + block * kKvBlockBytes, map_, block * kBlockElements, 0, source.head, group, page,
-                 full);
+        copy_box_in_cluster<kClusterSize>(target + block * kKvBlockBytes, map_, block * kBlockElements, 0,
+                                          source.head, group, page, full);
     } else if (lane() < kBlocks) {
-      copy_box_in_cluster<kClusterSize>(target + lane() * kKvBlockBytes, map_, lane() * kBlockElements, source.first + step * kStep,
-               source.head, page, full);
+      copy_box_in_cluster<kClusterSize>(target + lane() * kKvBlockBytes, map_, lane() * kBlockElements,
+                                        source.first + step * kStep, source.head, page, full);
     }
   }
 

@@ -12,6 +12,8 @@
 // and levels descend. All heads of a tile of a sequence follow each other. With splits of KV, each
 // split of a tile is a tile of its own, and all heads of a split follow each other.
 //
+// In a cluster, a tile here has the rows of both CTAs.
+//
 // A CTA computes nothing before its first tile is found, and each load takes about 600 cycles. If
 // all sequences have the same number of query tokens, positions are computed without loads.
 #include <cubinet/attention_prefill_wgmma/sequence_search.cuh>
@@ -297,6 +299,7 @@ class Schedule {
     tile.q_len = of.q_len;
     tile.kv_len = of.kv_len;
     set_steps(tile, position.split);
+    // The CTAs of a cluster divide the tokens, and have the same steps.
     if constexpr (kClusterSize > 1)
       tile.q_token += static_cast<int>(blockIdx.x) % kClusterSize * (tile_tokens_ / kClusterSize);
     return tile;

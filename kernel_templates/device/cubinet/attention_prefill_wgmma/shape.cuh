@@ -27,8 +27,9 @@ constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int kProducerRegisters = kConsumers == 3 ? 32 : 40;
 constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
 
-// CTAs of a cluster, which have adjacent tiles of the same KV and copy parts of each step to each other.
-constexpr int kClusterSize = head_dim_qk == 128 && head_dim_v == 128 && kConsumers == 2 && sizeof(dtype) == 2 && !sliding_window && numerics == numerics_values::fast ? 2 : 1;
+// The CTAs of a cluster have adjacent tiles of the same heads. Each copies a part of every step of
+// K and V to both.
+constexpr int kClusterSize = cluster_size;
 
 constexpr int kStep = tile_size_kv;  // KV tokens of one step
 constexpr int kElementBytes = int{sizeof(dtype)};
@@ -88,7 +89,7 @@ constexpr int kTileOffset = kFoldedOffset + kFoldedBytes;
 constexpr int kTileBytes = 32;
 constexpr int kTileSlots = 4;
 constexpr int kBarriersOffset = kTileOffset + kTileSlots * kTileBytes;
-constexpr int kTileBarriers = 2 * kTileSlots + 4;
+constexpr int kTileBarriers = 2 * kTileSlots + 4;     // with the claims
 constexpr int kStageBarriers = kTransposesV ? 6 : 5;  // of a stage of K and V
 constexpr int kSharedBytes =
     kBarriersOffset + (kTileBarriers + kStageBarriers * stages + 2 * kQStages * kConsumers) * 8;

@@ -89,41 +89,49 @@ constexpr int kFewSteps = 2;
 constexpr int kShortKv = 4 * kStep;
 constexpr bool kMayBeEarly = kConsumers < 3;  // the producers of three consumers lack the registers
 
-// The claims of tiles of a cluster. Its first CTA claims them and sends them to the other one. All
-// lanes of one warp must call each function together.
-class Claims {
+// The claims of the next tiles. The CTAs of a cluster have the same ones: the first CTA claims a
+// tile and sends its index to the other. All lanes of one warp must call each function together.
+class TileClaims {
  public:
-  __device__ Claims(const AttentionPrefillParameters& p, const SharedLayout& layout) : p_(p), layout_(layout) {}
+  __device__ TileClaims(const AttentionPrefillParameters& p, const SharedLayout& layout)
+      : p_(p), layout_(layout) {}
 
+  __device__ static int first() { return static_cast<int>(blockIdx.x) / kClusterSize; }
   // Returns the index of the next tile.
   __device__ int next() {
-    const bool is_first_lane = threadIdx.x % 32 == 0;
-    int index = 0;
-    if (kClusterSize == 1 || blockIdx.x % kClusterSize == 0) {
-      if (is_first_lane)
-        index = static_cast<int>(gridDim.x) / kClusterSize + add_global_relaxed(p_.counters, 1);
-      index = __shfl_sync(kAllLanes, index, 0);
-      if constexpr (kClusterSize > 1) {
-        mbarrier_wait(layout_.claim_empty(), phase_ ^ 1);
-        if (is_first_lane)
-          asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
-                           address_in(layout_.claim(), 1)),
-                       "r"(index), "r"(address_in(layout_.claim_full(), 1))
-                       : "memory");
-      }
-    } else {
-      if (is_first_lane) mbarrier_arrive_expect_bytes(layout_.claim_full(), 4);
-      __syncwarp();
-      mbarrier_wait(layout_.claim_full(), phase_);
-      index = static_cast<int>(load_shared_4(layout_.claim()));
-      __syncwarp();
-      if (is_first_lane) mbarrier_arrive_in_cluster(address_in(layout_.claim_empty(), 0));
-    }
+    if constexpr (kClusterSize == 1) return claim();
+    const int index = blockIdx.x % kClusterSize == 0 ? claim_and_send() : receive();
     phase_ ^= 1;
     return index;
   }
 
  private:
+  __device__ static bool is_first_lane() { return threadIdx.x % 32 == 0; }
+
+  __device__ int claim() const {
+    int index = 0;
+    if (is_first_lane())
+      index = static_cast<int>(gridDim.x) / kClusterSize + add_global_relaxed(p_.counters, 1);
+    return __shfl_sync(kAllLanes, index, 0);
+  }
+  __device__ int claim_and_send() const {
+    const int index = claim();
+    mbarrier_wait(layout_.claim_empty(), phase_ ^ 1);
+    if (is_first_lane())
+      store_in_cluster(address_in(layout_.claim(), 1), index, address_in(layout_.claim_full(), 1));
+    __syncwarp();
+    return index;
+  }
+  __device__ int receive() const {
+    if (is_first_lane()) mbarrier_arrive_expect_bytes(layout_.claim_full(), sizeof(int));
+    __syncwarp();
+    mbarrier_wait(layout_.claim_full(), phase_);
+    const int index = static_cast<int>(load_shared_4(layout_.claim()));
+    __syncwarp();
+    if (is_first_lane()) mbarrier_arrive_in_cluster(address_in(layout_.claim_empty(), 0));
+    return index;
+  }
+
   const AttentionPrefillParameters& p_;
   const SharedLayout& layout_;
   unsigned phase_ = 0;
@@ -133,8 +141,8 @@ class Claims {
 __device__ inline void find_tiles(const AttentionPrefillParameters& p, const SharedLayout& layout) {
   Schedule schedule(p);
   TileWriter tiles(layout);
-  Claims claims(p, layout);
-  int index = static_cast<int>(blockIdx.x) / kClusterSize;
+  TileClaims claims(p, layout);
+  int index = TileClaims::first();
   bool is_early = false;  // whether the next tile is found before it is wanted
 #pragma unroll 1
   while (true) {

@@ -117,10 +117,8 @@ __device__ inline void transpose_tiles(const AttentionPrefillParameters& p, cons
       }
       fence_async_proxy();
       __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        mbarrier_arrive(layout.v_full(stage));
-        mbarrier_arrive(layout.v_transposed(stage));
-      }
+      if (threadIdx.x % 32 == 0) mbarrier_arrive(layout.v_full(stage));
+      release_in_cluster(layout.v_transposed(stage));
     }
   }
 }
