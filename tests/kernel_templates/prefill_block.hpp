@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A CTA of attention_prefill_wgmma on the host, with all its warps. Its barriers count arrivals and
-// bytes as those of the device do, and boxes are copied at random times after the copies' start.
+// CTAs of attention_prefill_wgmma on the host, with all their warps: one, or clusters of two. Their
+// barriers count arrivals and bytes as those of the device do, and boxes are copied at random times
+// after the copies' start.
 #include "counted_barriers.hpp"
+#include "exact_row.hpp"
 #include "prefill_batch.hpp"
 
 #include <cubinet/attention_prefill_wgmma/consumer.cuh>
@@ -11,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <string>
@@ -34,8 +37,10 @@ class PrefillBlock final : public CountedBarriers, public BoxObserver {
 
   // With `is_ragged` false, all sequences have the same number of query tokens, and the kernel gets
   // no offsets.
-  PrefillBlock(const PrefillBatch& batch, int page_size, bool is_ragged, unsigned seed)
+  PrefillBlock(const PrefillBatch& batch, int page_size, bool is_ragged, unsigned seed, unsigned clusters = 1)
       : batch_(batch), dice_(seed), counters_(2) {
+    for (unsigned i = 0; i < clusters * attention_prefill_wgmma::kClusterSize; ++i)
+      layouts_.push_back({i * kMostSharedBytes});
     auto& p = maps_.p;
     p = batch.parameters();
     if (!is_ragged) p.q_offsets = 0;
@@ -55,18 +60,27 @@ class PrefillBlock final : public CountedBarriers, public BoxObserver {
   // Runs the kernel. Returns what warps wait for if they wait for each other.
   std::string run(const Speeds& speeds) {
     using namespace attention_prefill_wgmma;
-    layout_.init();
-    std::vector<Warp::Task> warps = {
-        {[&] { load_qk_tiles(maps_, layout_); }, 0, speeds.qk},
-        {[&] { clean_tiles(maps_.p, layout_); }, 1, speeds.clean},
-        {[&] { find_tiles(maps_.p, layout_); }, 2, speeds.find},
-        {[&] { load_v_tiles(maps_, layout_); }, 3, speeds.v},
-    };
-    for (int warp = 0; warp < 4 * kConsumers; ++warp)
-      warps.push_back({[this, warp] { Consumer(maps_.p, layout_, warp / 4).run(); },
-                       static_cast<unsigned>(4 + warp),
-                       warp + 1 < 4 * kConsumers ? speeds.consumer : speeds.last_consumer});
-    return Warp::run_together(warps, static_cast<unsigned>(dice_()));
+    gridDim.x = static_cast<unsigned>(layouts_.size());
+    std::vector<Warp::Task> warps;
+    for (unsigned block = 0; block < layouts_.size(); ++block) {
+      const SharedLayout& layout = layouts_[block];
+      layout.init();
+      const auto add = [&](unsigned warp, double speed, std::function<void()> of_lane) {
+        warps.push_back({std::move(of_lane), warp, speed, block, block});
+      };
+      add(0, speeds.qk, [&] { load_qk_tiles(maps_, layout); });
+      add(1, speeds.clean, [&] { clean_tiles(maps_.p, layout); });
+      add(2, speeds.find, [&] { find_tiles(maps_.p, layout); });
+      add(3, speeds.v, [&] { load_v_tiles(maps_, layout); });
+      for (unsigned warp = 0; warp < 4 * kConsumers; ++warp)
+        add(4 + warp, warp + 1 < 4 * kConsumers ? speeds.consumer : speeds.last_consumer,
+            [this, &layout, warp] { Consumer(maps_.p, layout, static_cast<int>(warp / 4)).run(); });
+    }
+    const double events = kClusterSize == 1 ? 0.0 : 2.0;  // messages between CTAs
+    std::string waiting = Warp::run_together(warps, static_cast<unsigned>(dice_()), events);
+    gridDim.x = 1;
+    Events::clear();
+    return waiting;
   }
 
   // Returns the counters in device memory, which a run leaves at zero.
@@ -154,12 +168,28 @@ class PrefillBlock final : public CountedBarriers, public BoxObserver {
   const PrefillBatch& batch_;
   std::mt19937 dice_;
   kernel_templates::AttentionPrefillMapParameters maps_ = {};
-  attention_prefill_wgmma::SharedLayout layout_{0};
+  std::vector<attention_prefill_wgmma::SharedLayout> layouts_;  // of the CTAs
   std::vector<std::int32_t> counters_;
   std::vector<std::int32_t> page_table_;
   std::vector<std::uint16_t> nans_ = std::vector<std::uint16_t>(PrefillBatch::kColumnsQk, kNan);
   std::vector<std::uint16_t> zeros_ = std::vector<std::uint16_t>(PrefillBatch::kColumnsQk);
   std::vector<Copy> copies_;
 };
+
+// Returns the number of rows of a batch that differ from float64.
+inline int wrong_rows(const PrefillBatch& batch) {
+  int wrong = 0;
+  for (int sequence = 0; sequence < batch.sequences(); ++sequence) {
+    for (int token = 0; token < batch.q_len(sequence); ++token) {
+      for (int head = 0; head < batch.sizes().heads_q; ++head) {
+        const std::size_t row = batch.output_row(sequence, token, head);
+        if (!ExactRow(batch, sequence, token, head)
+                 .is_close(&batch.output[row * PrefillBatch::kColumnsV], batch.lse[row]))
+          ++wrong;
+      }
+    }
+  }
+  return wrong;
+}
 
 }  // namespace cubinet

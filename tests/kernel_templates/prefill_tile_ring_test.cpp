@@ -2,7 +2,6 @@
 // Runs all warps of a CTA of attention_prefill_wgmma together on the host, at different speeds, and
 // the writer and the readers of its tiles alone. lanes/ has the lanes of a warp and replaces the
 // headers of the device library that have instructions.
-#include "exact_row.hpp"
 #include "prefill_block.hpp"
 
 #include <cubinet/attention_prefill_wgmma/tile_ring.cuh>
@@ -29,17 +28,7 @@ void check(const BatchSizes& sizes, int page_size, bool is_ragged, const Speeds&
   REQUIRE(block.run(speeds) == "");
   CHECK(block.counters() == std::vector<std::int32_t>(2));
   CHECK(Products::all_complete());
-  int wrong = 0;
-  for (int sequence = 0; sequence < batch.sequences(); ++sequence) {
-    for (int token = 0; token < batch.q_len(sequence); ++token) {
-      for (int head = 0; head < sizes.heads_q; ++head) {
-        const std::size_t row = batch.output_row(sequence, token, head);
-        if (!ExactRow(batch, sequence, token, head).is_close(&batch.output[row * head_dim_v], batch.lse[row]))
-          ++wrong;
-      }
-    }
-  }
-  CHECK(wrong == 0);
+  CHECK(wrong_rows(batch) == 0);
 }
 
 // The tiles of a batch of generation whose sequences have a step or a few.

@@ -42,6 +42,13 @@ inline void mbarrier_arrive_in_cluster(ClusterAddress barrier) {
   });
 }
 
+inline void store_in_cluster(ClusterAddress target, int word, ClusterAddress barrier) {
+  Events::add([=] {
+    store_shared(target, word);
+    barrier_observer->on_bytes(barrier, sizeof(word));
+  });
+}
+
 inline void bulk_copy_in_cluster(ClusterAddress target, SharedAddress source, unsigned bytes,
                                  ClusterAddress barrier) {
   Events::add([=] {

@@ -9,19 +9,19 @@ namespace cubinet::parameters {
 using dtype = e4m3;
 constexpr int fold_steps = 4;
 constexpr int tile_size_kv = 160;  // the last block of transposed tokens is not full
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 164168;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 164192;
 #else
 using dtype = bf16;
 constexpr int fold_steps = 0;
 constexpr int tile_size_kv = 128;
 #if defined(CUBINET_LANES_TALL)
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 115064;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 115088;
 #elif defined(CUBINET_LANES_CAPPED)
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 164216;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 164240;
 #elif defined(CUBINET_LANES_INVARIANT)
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 229720;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 229744;
 #else
-constexpr unsigned attention_prefill_wgmma_shared_bytes = 196952;
+constexpr unsigned attention_prefill_wgmma_shared_bytes = 196976;
 #endif
 #endif
 using dtype_o = bf16;
@@ -53,5 +53,10 @@ constexpr numerics_values numerics = numerics_values::fast;
 #endif
 constexpr bool separate_page_tables = false;
 constexpr int stages = 2;
+#ifdef CUBINET_LANES_CLUSTER
+constexpr int cluster_size = CUBINET_LANES_CLUSTER;
+#else
+constexpr int cluster_size = 1;
+#endif
 
 }  // namespace cubinet::parameters

@@ -27,6 +27,16 @@ inline void copy_box(SharedAddress target, const void* map, int x0, int x1, int 
                      SharedAddress barrier) {
   if (box_observer != nullptr) box_observer->on_copy(target, map, {x0, x1, x2, x3, x4}, barrier);
 }
+template <int kClusterSize, class... Coordinates>
+void copy_box_in_cluster(SharedAddress target, const void* map, Coordinates... coordinates_and_barrier) {
+  if constexpr (kClusterSize == 1) return copy_box(target, map, coordinates_and_barrier...);
+  std::vector<unsigned> words = {static_cast<unsigned>(coordinates_and_barrier)...};
+  const SharedAddress barrier = words.back();
+  words.pop_back();
+  for (int rank = 0; rank < kClusterSize; ++rank)
+    box_observer->on_copy(address_in(target, rank), map, {words.begin(), words.end()},
+                          address_in(barrier, rank));
+}
 // A tensor of elements of 16 bits, and its boxes.
 struct TensorOfRows {
   GlobalAddress address;
