@@ -10,7 +10,7 @@ namespace attention_latent {
 inline constexpr ComputeCapability kDevice{9, 0};
 inline constexpr std::uint32_t kSlice = 64;
 inline constexpr std::uint32_t kRowBytes = 576 * kProductBytes;
-inline constexpr std::uint32_t kSharedBytesOfE4m3 = 222344;
+inline constexpr std::uint32_t kSharedBytesOfE4m3 = 222360;
 
 inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kDevice)
@@ -34,7 +34,8 @@ inline bool multiplies_e4m3(const AttentionProblem& problem) {
 }
 
 // The shared memory holds Q, two slices as fp16 or bf16, whatever type KV has in memory, and the data
-// that the warpgroups exchange. With Q of e4m3 it holds three slices as they are, and V of one as fp16.
+// that the warpgroups exchange. With Q of e4m3 the slices are as in memory, and V of one and a half is there
+// as fp16, too.
 inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
   // If the number of tiles is even, pairs of adjacent tiles of a sequence form clusters, whose CTAs

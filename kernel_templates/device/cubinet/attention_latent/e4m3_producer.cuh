@@ -60,61 +60,69 @@ class E4m3Producer : private RowCopier {
   }
 
   __device__ void copy_slice(const int (&pages)[kRows], const ItemTokens& tokens, int slice) const {
-    const unsigned number = number_ + slice;
-    const int slot = static_cast<int>(number % e4m3_rows::kSlots);
-    mbarrier_wait(layout_.k_empty(slot), number / e4m3_rows::kSlots % 2 ^ 1);
+    const KPlace place(number_ + slice);
+    mbarrier_wait(layout_.k_empty(place.slot), place.phase ^ 1);
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       const int row = row_ + k * kRowsAtOnce;
       const int token = tokens.begin + slice * kSlice + row;
-      copy_row(E4m3Layout::operand_of(slot), row, row_of_kv(pages[k], token), token < tokens.end);
+      copy_row(E4m3Layout::operand_of(place.slot), row, row_of_kv(pages[k], token), token < tokens.end);
     }
-    mbarrier_arrive_with_copies(layout_.k_full(slot));
+    mbarrier_arrive_with_copies(layout_.k_full(place.slot));
   }
+
+  // A thread converts 16 elements of some rows and blocks of a part.
+  static constexpr int kBlocksOfPart = kColumns / kBlockRowBytes;
+  static constexpr int kChunks = e4m3_rows::kPlaceTokens / kRowsAtOnce * kBlocksOfPart;
+  using Chunks = uint4[kChunks];
 
   // Converts V of a slice, part by part, and releases the slice.
   __device__ void convert_v(unsigned number) const {
-    const int slot = static_cast<int>(number % e4m3_rows::kSlots);
-    mbarrier_wait(layout_.k_full(slot), number / e4m3_rows::kSlots % 2);
-#pragma unroll 1
-    for (int part = 0; part < 4; ++part) {
-      mbarrier_wait(layout_.v_empty(part), number % 2 ^ 1);
-      convert_part(slot, part);
+    const KPlace place(number);
+    mbarrier_wait(layout_.k_full(place.slot), place.phase);
+    Chunks chunks[2];
+    load(chunks[0], place.slot, 0);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i + 1 < 4) load(chunks[(i + 1) % 2], place.slot, i + 1);
+      const VPlace target(number, i / 2);
+      const int part = target.part + i % 2;
+      mbarrier_wait(layout_.v_empty(part), target.phase ^ 1);
+      store(chunks[i % 2], part);
       fence_async_proxy();
       arrive_of_warp(layout_.v_full(part));
     }
-    arrive_of_warp(layout_.k_empty(slot));
+    arrive_of_warp(layout_.k_empty(place.slot));
   }
   __device__ static void arrive_of_warp(SharedAddress barrier) {
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
   }
 
-  // A thread converts 16 elements of some rows and blocks. The chunks that eight threads read or
-  // write together are in different banks: threads of the second half of a block write their second
-  // chunk first.
-  __device__ void convert_part(int slot, int part) const {
-    constexpr int kBlocksOfPart = kColumns / kBlockRowBytes;
-    constexpr int kChunks = e4m3_rows::kPartTokens / kRowsAtOnce * kBlocksOfPart;
-    const int tokens = part / 2;
+  // Loads the thread's elements of a quarter of a slice: half of the tokens, half of the columns.
+  __device__ void load(Chunks& chunks, int slot, int quarter) const {
     const SharedAddress source =
-        layout_.operand(E4m3Layout::operand_of(slot)) + part % 2 * kBlocksOfPart * e4m3_rows::kBlockBytes +
-        tokens * e4m3_rows::kPartTokens * kBlockRowBytes + swizzled<kBlockRowBytes>(row_, chunk_);
+        layout_.operand(E4m3Layout::operand_of(slot)) + quarter % 2 * kBlocksOfPart * e4m3_rows::kBlockBytes +
+        quarter / 2 * e4m3_rows::kPlaceTokens * kBlockRowBytes + swizzled<kBlockRowBytes>(row_, chunk_);
+#pragma unroll
+    for (int i = 0; i < kChunks; ++i)
+      chunks[i] = load_shared_16(source + i % kBlocksOfPart * e4m3_rows::kBlockBytes +
+                                 i / kBlocksOfPart * kRowsAtOnce * kBlockRowBytes);
+  }
+  // Converts and stores them. The chunks that eight threads read or write together are in different
+  // banks: threads of the second half of a block write their second chunk first.
+  __device__ void store(const Chunks& chunks, int part) const {
     const int half = chunk_ / 4;
     const SharedAddress target = layout_.v(part) + half * e4m3_rows::kPartBlockBytes +
                                  swizzled<kBlockRowBytes>(row_, chunk_ % 4 * 2 + half);
-    uint4 bits[kChunks];
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i)
-      bits[i] = load_shared_16(source + i % kBlocksOfPart * e4m3_rows::kBlockBytes +
-                               i / kBlocksOfPart * kRowsAtOnce * kBlockRowBytes);
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
       const SharedAddress chunk = target + i % kBlocksOfPart * 2 * e4m3_rows::kPartBlockBytes +
                                   i / kBlocksOfPart * kRowsAtOnce * kBlockRowBytes;
+      const uint4 bits = chunks[i];
       const bool second = half != 0;
-      convert_e4m3(second ? bits[i].z : bits[i].x, second ? bits[i].w : bits[i].y, chunk);
-      convert_e4m3(second ? bits[i].x : bits[i].z, second ? bits[i].y : bits[i].w, advanced(chunk, 1));
+      convert_e4m3(second ? bits.z : bits.x, second ? bits.w : bits.y, chunk);
+      convert_e4m3(second ? bits.x : bits.z, second ? bits.y : bits.w, advanced(chunk, 1));
     }
   }
 

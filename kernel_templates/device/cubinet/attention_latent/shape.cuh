@@ -52,7 +52,7 @@ constexpr int kProductRows = 64;
 
 // The registers of a thread of each warpgroup. The producer of converted Q and KV needs more, because
 // it loads KV to registers.
-constexpr int kProducerRegisters = kConvertsQ ? 88 : kClusterSize > 1 || kMultipliesE4m3 ? 56 : 40;
+constexpr int kProducerRegisters = kConvertsQ ? 88 : kMultipliesE4m3 ? 72 : kClusterSize > 1 ? 56 : 40;
 constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
 // A CTA has no more registers than it starts with, so they must be released before others are
 // taken.
@@ -77,25 +77,28 @@ __host__ __device__ constexpr int block_at(int position) {
   return position == 0 ? kBlocksQk - 1 : position - 1;
 }
 
-// Rows of e4m3 of Q and K are stored in blocks of 128 elements, which are 128 bytes. The elements after
-// the last whole block are half of one, so two operands share it: Q and the first slot, and two slots.
+// Rows of e4m3 of Q and K are stored in blocks of 128 elements, which are 128 bytes. The elements
+// after the last whole block are half of one, so two operands share it.
 namespace e4m3_rows {
 constexpr int kBlocks = head_dim_qk / kBlockRowBytes;
 constexpr int kRestElements = head_dim_qk % kBlockRowBytes;
 constexpr int kBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kOperandBytes = kBlocks * kBlockBytes;
-constexpr int kSlots = 3;
-constexpr int kRestsOffset = (1 + kSlots) * kOperandBytes;
+constexpr int kSlots = 2;
+constexpr int kOperands = 1 + kSlots;  // with Q
+constexpr int kRestsOffset = kOperands * kOperandBytes;
 static_assert(kRestElements == 64 && kProductRows == kSlice, "the rest of an operand is half a block");
 
-// V of a slice as fp16 consists of four parts: tokens of the first or second half, and columns of the
-// first or second consumer.
-constexpr int kPartTokens = kSlice / 2;
-constexpr int kPartBlockBytes = kPartTokens * kBlockRowBytes;
+// V as fp16 is in a ring of half slices. A place of the ring has two parts, the columns of each
+// consumer.
+constexpr int kPlaces = 3;
+constexpr int kPlaceTokens = kSlice / 2;
+constexpr int kParts = 2 * kPlaces;
+constexpr int kPartBlockBytes = kPlaceTokens * kBlockRowBytes;
 constexpr int kPartBytes = kBlocksOfHalf * kPartBlockBytes;
-constexpr int kPartsOffset = kRestsOffset + (1 + kSlots) / 2 * kBlockBytes;
-constexpr int kBytes = kPartsOffset + 4 * kPartBytes;
-constexpr int kBarriers = 2 * kSlots + 2 * 4;
+constexpr int kPartsOffset = kRestsOffset + (kOperands + 1) / 2 * kBlockBytes;
+constexpr int kBytes = kPartsOffset + kParts * kPartBytes;
+constexpr int kBarriers = 2 * kSlots + 2 * kParts;
 }  // namespace e4m3_rows
 
 // The data that the two consumers exchange, thread by thread: the weights of a slice and the maxima
