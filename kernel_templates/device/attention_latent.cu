@@ -16,7 +16,7 @@
     {"name": "tile_size_q", "default": 64, "summary": "rows of the Q tile: query heads times query tokens"},
     {"name": "tile_size_kv", "summary": "KV tokens of one slice"},
     {"name": "stages", "maximum": 2,
-     "summary": "slices of KV that shared memory holds, as they are in memory with dtype_q e4m3"},
+     "summary": "slices of KV that shared memory holds; with dtype_q e4m3 one more, as they are in memory"},
     {"name": "cluster_size", "type": "int", "values": [1, 2], "default": 1,
      "summary": "thread blocks of a cluster; each processes a tile of one sequence, and each copies half of the KV to both; 1 with dtype_q e4m3"},
     {"name": "sliding_window", "summary": "a query sees only the newest tokens; must be false"},
@@ -38,7 +38,7 @@
   "kernels": [
     {"name": "attention_latent",
      "threads": "384",
-     "dynamic_shared_bytes": "dtype_q == 'e4m3' ? 222360 : tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9336",
+     "dynamic_shared_bytes": "dtype_q == 'e4m3' ? 222408 : tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9336",
      "parameter_bytes": 384,
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",

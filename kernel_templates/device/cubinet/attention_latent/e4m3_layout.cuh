@@ -5,19 +5,6 @@
 
 namespace cubinet::attention_latent {
 
-// A half slice of V in the ring.
-struct VPlace {
-  int part;        // the number of the first of its two parts
-  unsigned phase;  // the parity of the phase in which it is full
-
-  // `number` is the number of the slice, and `half` which half of its tokens.
-  __device__ VPlace(unsigned number, int half) {
-    const unsigned place = 2 * number + half;
-    part = static_cast<int>(place % e4m3_rows::kPlaces) * 2;
-    phase = place / e4m3_rows::kPlaces % 2;
-  }
-};
-
 // A slice of K in its slot.
 struct KPlace {
   int slot;
@@ -41,6 +28,8 @@ struct E4m3Layout : ExchangeLayout {
   }
   __device__ static int rest_chunk(int number) { return number % 2 * (e4m3_rows::kRestElements / 16); }
 
+  // Returns the number of the part of V that has these 16 tokens and this half of the columns.
+  __device__ static int part_of(int step, int columns) { return 2 * step + columns; }
   __device__ SharedAddress v(int part) const {
     return base + e4m3_rows::kPartsOffset + part * e4m3_rows::kPartBytes;
   }

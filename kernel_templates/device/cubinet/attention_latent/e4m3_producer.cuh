@@ -71,9 +71,9 @@ class E4m3Producer : private RowCopier {
     mbarrier_arrive_with_copies(layout_.k_full(place.slot));
   }
 
-  // A thread converts 16 elements of some rows and blocks of a part.
-  static constexpr int kBlocksOfPart = kColumns / kBlockRowBytes;
-  static constexpr int kChunks = e4m3_rows::kPlaceTokens / kRowsAtOnce * kBlocksOfPart;
+  // A thread converts 16 elements of each block of one row of a part.
+  static constexpr int kChunks = kColumns / kBlockRowBytes;
+  static_assert(e4m3_rows::kPartTokens == kRowsAtOnce);
   using Chunks = uint4[kChunks];
 
   // Converts V of a slice, part by part, and releases the slice.
@@ -83,12 +83,10 @@ class E4m3Producer : private RowCopier {
     Chunks chunks[2];
     load(chunks[0], place.slot, 0);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i + 1 < 4) load(chunks[(i + 1) % 2], place.slot, i + 1);
-      const VPlace target(number, i / 2);
-      const int part = target.part + i % 2;
-      mbarrier_wait(layout_.v_empty(part), target.phase ^ 1);
-      store(chunks[i % 2], part);
+    for (int part = 0; part < e4m3_rows::kParts; ++part) {
+      if (part + 1 < e4m3_rows::kParts) load(chunks[(part + 1) % 2], place.slot, part + 1);
+      mbarrier_wait(layout_.v_empty(part), number % 2 ^ 1);
+      store(chunks[part % 2], part);
       fence_async_proxy();
       arrive_of_warp(layout_.v_full(part));
     }
@@ -99,30 +97,28 @@ class E4m3Producer : private RowCopier {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
   }
 
-  // Loads the thread's elements of a quarter of a slice: half of the tokens, half of the columns.
-  __device__ void load(Chunks& chunks, int slot, int quarter) const {
+  // Loads the thread's elements of a part.
+  __device__ void load(Chunks& chunks, int slot, int part) const {
     const SharedAddress source =
-        layout_.operand(E4m3Layout::operand_of(slot)) + quarter % 2 * kBlocksOfPart * e4m3_rows::kBlockBytes +
-        quarter / 2 * e4m3_rows::kPlaceTokens * kBlockRowBytes + swizzled<kBlockRowBytes>(row_, chunk_);
+        layout_.operand(E4m3Layout::operand_of(slot)) + swizzled<kBlockRowBytes>(row_, chunk_) +
+        part % 2 * kChunks * e4m3_rows::kBlockBytes + part / 2 * e4m3_rows::kPartTokens * kBlockRowBytes;
 #pragma unroll
     for (int i = 0; i < kChunks; ++i)
-      chunks[i] = load_shared_16(source + i % kBlocksOfPart * e4m3_rows::kBlockBytes +
-                                 i / kBlocksOfPart * kRowsAtOnce * kBlockRowBytes);
+      chunks[i] = load_shared_16(source + i * e4m3_rows::kBlockBytes);
   }
   // Converts and stores them. The chunks that eight threads read or write together are in different
   // banks: threads of the second half of a block write their second chunk first.
   __device__ void store(const Chunks& chunks, int part) const {
     const int half = chunk_ / 4;
+    const bool is_second = half != 0;
     const SharedAddress target = layout_.v(part) + half * e4m3_rows::kPartBlockBytes +
                                  swizzled<kBlockRowBytes>(row_, chunk_ % 4 * 2 + half);
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
-      const SharedAddress chunk = target + i % kBlocksOfPart * 2 * e4m3_rows::kPartBlockBytes +
-                                  i / kBlocksOfPart * kRowsAtOnce * kBlockRowBytes;
+      const SharedAddress chunk = target + i * 2 * e4m3_rows::kPartBlockBytes;
       const uint4 bits = chunks[i];
-      const bool second = half != 0;
-      convert_e4m3(second ? bits.z : bits.x, second ? bits.w : bits.y, chunk);
-      convert_e4m3(second ? bits.x : bits.z, second ? bits.y : bits.w, advanced(chunk, 1));
+      convert_e4m3(is_second ? bits.z : bits.x, is_second ? bits.w : bits.y, chunk);
+      convert_e4m3(is_second ? bits.x : bits.z, is_second ? bits.y : bits.w, advanced(chunk, 1));
     }
   }
 

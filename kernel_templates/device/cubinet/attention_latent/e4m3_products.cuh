@@ -55,30 +55,29 @@ class E4m3Products {
   // Starts the products of the weights and the columns of V of a slice of the pair, which are added to
   // the output.
   __device__ void start_pv(Output& output, Weights& weights, int slice) const {
+    const unsigned phase = (number_ + slice) % 2;
+    const MatrixDescriptor v =
+        columns_of_k(layout_.v(E4m3Layout::part_of(0, half_)), e4m3_rows::kPartBlockBytes);
+    wgmma_begin(output, weights);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const VPlace place(number_ + slice, half);
-      const MatrixDescriptor v = columns_of_k(layout_.v(place.part + half_), e4m3_rows::kPartBlockBytes);
-      mbarrier_wait(layout_.v_full(place.part + half_), place.phase);
-      if (half == 0) {
-        wgmma_begin(output, weights);
-      } else {
-        wgmma_resume();
-      }
-#pragma unroll
-      for (int step = 0; step < kStepsOfPlace; ++step)
-        Wgmma<Product, kColumns>::multiply<LayoutB::columns_of_k>(
-            output, weights[half * kStepsOfPlace + step], descriptor_behind(v, step * 16 * kBlockRowBytes),
-            true);
+    for (int step = 0; step < e4m3_rows::kSteps; ++step) {
+      mbarrier_wait(layout_.v_full(E4m3Layout::part_of(step, half_)), phase);
+      wgmma_resume();
+      Wgmma<Product, kColumns>::multiply<LayoutB::columns_of_k>(
+          output, weights[step], descriptor_behind(v, 2 * step * e4m3_rows::kPartBytes), true);
       wgmma_commit();
     }
   }
-  // Blocks until the products are complete, and releases the halves of V one by one.
-  __device__ void finish_pv(Output& output, Weights& weights, int slice) const {
+  // Blocks until the products are complete, and releases the parts of V one by one.
+  __device__ void finish_pv(Output& output, Weights& weights, int /*slice*/) const {
+    wgmma_wait<3>();
+    release_v(0);
+    wgmma_wait<2>();
+    release_v(1);
     wgmma_wait<1>();
-    release_v(slice, 0);
+    release_v(2);
     wgmma_wait<0>(output, weights);
-    release_v(slice, 1);
+    release_v(3);
   }
   // Ends a pair, of which one or two slices exist.
   __device__ void end_pair(int slices) {
@@ -86,10 +85,10 @@ class E4m3Products {
   }
 
  private:
-  static constexpr int kStepsOfPlace = e4m3_rows::kPlaceTokens / 16;
+  static_assert(e4m3_rows::kSteps == 4, "each step has a group of products");
 
-  __device__ void release_v(int slice, int half) const {
-    arrive(layout_.v_empty(VPlace(number_ + slice, half).part + half_));
+  __device__ void release_v(int step) const {
+    arrive(layout_.v_empty(E4m3Layout::part_of(step, half_)));
   }
   __device__ static void arrive(SharedAddress barrier) {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);

@@ -84,17 +84,16 @@ constexpr int kBlocks = head_dim_qk / kBlockRowBytes;
 constexpr int kRestElements = head_dim_qk % kBlockRowBytes;
 constexpr int kBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kOperandBytes = kBlocks * kBlockBytes;
-constexpr int kSlots = 2;
+constexpr int kSlots = 3;
 constexpr int kOperands = 1 + kSlots;  // with Q
 constexpr int kRestsOffset = kOperands * kOperandBytes;
 static_assert(kRestElements == 64 && kProductRows == kSlice, "the rest of an operand is half a block");
 
-// V as fp16 is in a ring of half slices. A place of the ring has two parts, the columns of each
-// consumer.
-constexpr int kPlaces = 3;
-constexpr int kPlaceTokens = kSlice / 2;
-constexpr int kParts = 2 * kPlaces;
-constexpr int kPartBlockBytes = kPlaceTokens * kBlockRowBytes;
+// V of a slice as fp16 consists of parts of 16 tokens and of the columns of one consumer.
+constexpr int kPartTokens = 16;
+constexpr int kSteps = kSlice / kPartTokens;
+constexpr int kParts = 2 * kSteps;
+constexpr int kPartBlockBytes = kPartTokens * kBlockRowBytes;
 constexpr int kPartBytes = kBlocksOfHalf * kPartBlockBytes;
 constexpr int kPartsOffset = kRestsOffset + (kOperands + 1) / 2 * kBlockBytes;
 constexpr int kBytes = kPartsOffset + kParts * kPartBytes;
