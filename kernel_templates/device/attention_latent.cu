@@ -55,13 +55,13 @@
 // Grid: parameters.blocks CTAs. Work division and partial results are those of attention_decode.
 //
 // A CTA has three warpgroups (384 threads): one producer and two consumers. The producer copies KV
-// in slices of 64 tokens into two slots, and Q. If KV alone is e4m3, the consumers convert Q instead.
-// Each consumer computes the scores of every other slice, and half of the output's columns for all
-// slices: 512 columns of 64 rows do not fit the registers of one warpgroup. One consumer multiplies
-// while the other computes the softmax. Producer and consumers synchronize through mbarriers in
-// shared memory. The consumers exchange the softmax weights through shared memory, with named
-// barriers. The two CTAs of a cluster process adjacent tiles of a sequence; each producer copies
-// half of every whole slice to both CTAs.
+// in slices of 64 tokens into two slots, and Q. If KV alone is e4m3, the consumers convert Q
+// instead. Each consumer computes the scores of every other slice, and half of the output's columns
+// for all slices: 512 columns of 64 rows do not fit the registers of one warpgroup. One consumer
+// multiplies while the other computes the softmax. Producer and consumers synchronize through
+// mbarriers in shared memory. The consumers exchange the softmax weights through shared memory,
+// with named barriers. The two CTAs of a cluster process adjacent tiles of a sequence; each
+// producer copies half of every whole slice to both CTAs.
 #include <cubinet/attention_latent/box_producer.cuh>
 #include <cubinet/attention_latent/consumer.cuh>
 #include <cubinet/attention_latent/converting_producer.cuh>

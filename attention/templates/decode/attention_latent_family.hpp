@@ -28,14 +28,15 @@ inline bool is_compared(const AttentionProblem& problem) {
   return problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
 }
 
-// Returns whether the scores are products of e4m3. Otherwise KV of e4m3 is converted for both products.
+// Returns whether the scores are products of e4m3. Otherwise KV of e4m3 is converted for both
+// products.
 inline bool multiplies_e4m3(const AttentionProblem& problem) {
   return bits_of(problem.data_type_q) == 8;
 }
 
-// The shared memory holds Q, two slices as fp16 or bf16, whatever type KV has in memory, and the data
-// that the warpgroups exchange. With Q of e4m3 the slices are as in memory, and V of one and a half is there
-// as fp16, too.
+// The shared memory holds Q, two slices as fp16 or bf16, whatever type KV has in memory, and the
+// data that the warpgroups exchange. With Q of e4m3 the slices are as in memory, and V of one and a
+// half is there as fp16, too.
 inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
   // If the number of tiles is even, pairs of adjacent tiles of a sequence form clusters, whose CTAs

@@ -16,9 +16,9 @@ static_assert(kSharedBytes > 114 * 1024, "a CTA has its SM, and so its tensor ma
 // its end may be read.
 class BoxProducer : private QProducer<kQCopyThreads> {
  public:
-  // Makes the tensor map in `memory`, the shared memory of Q, to which no other CTA writes. The groups of
-  // the tensor are pages. The warp that copies boxes must call it, before all threads of the cluster
-  // wait for each other. It reads no memory that an earlier kernel may write.
+  // Makes the tensor map in `memory`, the shared memory of Q, to which no other CTA writes. The
+  // groups of the tensor are pages. The warp that copies boxes must call it, before all threads of
+  // the cluster wait for each other. It reads no memory that an earlier kernel may write.
   __device__ static void make_map(const AttentionDecodeParameters& p, SharedAddress memory) {
     constexpr int kBytes = sizeof(dtype_kv);
     make_tensor_map(paged::own_tensor_map(), memory,

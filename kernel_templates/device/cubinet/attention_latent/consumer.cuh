@@ -7,10 +7,11 @@
 
 namespace cubinet::attention_latent {
 
-// One of the two consumers. `Products` is Products or E4m3Products. Slices come in pairs, one in each slot.
-// Consumer 0 computes the scores of the first slice, consumer 1 those of the second, and each accumulates
-// half of the output's columns for both. A thread receives its data from the thread with the same index in
-// the other consumer, because product fragments have the same layout in both.
+// One of the two consumers. `Products` is Products or E4m3Products. Slices come in pairs, one in
+// each slot. Consumer 0 computes the scores of the first slice, consumer 1 those of the second, and
+// each accumulates half of the output's columns for both. A thread receives its data from the
+// thread with the same index in the other consumer, because product fragments have the same layout
+// in both.
 template <class Products, class Layout>
 class Consumer {
  public:

@@ -14,8 +14,8 @@ struct KPlace {
       : slot(static_cast<int>(number % e4m3_rows::kSlots)), phase(number / e4m3_rows::kSlots % 2) {}
 };
 
-// Operand 0 is Q; the slots of K, which hold slices as they are in memory, are the operands after it.
-// Parts hold V as fp16.
+// Operand 0 is Q; the slots of K, which hold slices as they are in memory, are the operands after
+// it. Parts hold V as fp16.
 struct E4m3Layout : ExchangeLayout {
   static constexpr int kQ = 0;
   __device__ static int operand_of(int slot) { return 1 + slot; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The producer warpgroup of `attention_latent` if Q and KV are e4m3. It copies both as they are, and
-// converts V from one part of shared memory to another one.
+// The producer warpgroup of `attention_latent` if Q and KV are e4m3. It copies both as they are,
+// and converts V from one part of shared memory to another one.
 #include <cubinet/attention_latent/e4m3_layout.cuh>
 #include <cubinet/attention_latent/producer.cuh>
 
@@ -37,7 +37,8 @@ class E4m3Producer : private RowCopier {
  private:
   static constexpr int kAhead = e4m3_rows::kSlots - 1;  // slices that are copied before they are converted
 
-  // Copies the thread's chunk of each block of a row of an operand, or zeros if the row does not exist.
+  // Copies the thread's chunk of each block of a row of an operand, or zeros if the row does not
+  // exist.
   __device__ void copy_row(int operand, int row, GlobalAddress source, bool exists) const {
     const SharedAddress target = layout_.operand(operand) + swizzled<kBlockRowBytes>(row, chunk_);
 #pragma unroll

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of a consumer of `attention_latent` if Q and KV are e4m3: scores of e4m3, and weights
-// and V of fp16.
+// The products of a consumer of `attention_latent` if Q and KV are e4m3: scores of e4m3, and
+// weights and V of fp16.
 #include <cubinet/attention_latent/e4m3_layout.cuh>
 #include <cubinet/attention_latent/output.cuh>
 #include <cubinet/attention_latent/scores.cuh>
@@ -22,8 +22,8 @@ class E4m3Products {
   }
   __device__ void release_q() const { arrive(layout_.q_empty()); }
 
-  // Computes the scores of the warpgroup's slice, and releases it. The tensor cores cut a sum to about
-  // 14 bits after each of the products.
+  // Computes the scores of the warpgroup's slice, and releases it. The tensor cores cut a sum to
+  // about 14 bits after each of the products.
   __device__ void multiply_qk(FragmentD (&scores)[RowSoftmax::kTiles]) const {
     const KPlace place(number_ + half_);
     const int operand = E4m3Layout::operand_of(place.slot);
@@ -52,8 +52,8 @@ class E4m3Products {
     arrive(layout_.k_empty(place.slot));
   }
 
-  // Starts the products of the weights and the columns of V of a slice of the pair, which are added to
-  // the output.
+  // Starts the products of the weights and the columns of V of a slice of the pair, which are added
+  // to the output.
   __device__ void start_pv(Output& output, Weights& weights, int slice) const {
     const unsigned phase = (number_ + slice) % 2;
     const MatrixDescriptor v =

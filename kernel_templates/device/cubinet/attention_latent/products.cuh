@@ -8,8 +8,8 @@
 
 namespace cubinet::attention_latent {
 
-// Slices come in pairs, one in each slot. `half` is the number of the consumer: of the slice of a pair
-// whose scores it computes, and of its half of the output's columns.
+// Slices come in pairs, one in each slot. `half` is the number of the consumer: of the slice of a
+// pair whose scores it computes, and of its half of the output's columns.
 class Products {
  public:
   // If true, the softmax of the second slice runs while the product of the first slice with V is in

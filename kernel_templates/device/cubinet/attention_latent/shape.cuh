@@ -35,7 +35,8 @@ struct Shape : BasicShape<Declared> {
 };
 using Product = Shape::Product;
 constexpr bool kConvertsKv = Shape::kConvertsKv;
-// If true, Q and KV are multiplied as e4m3 for the scores. V is converted for its product nevertheless.
+// If true, Q and KV are multiplied as e4m3 for the scores. V is converted for its product
+// nevertheless.
 constexpr bool kMultipliesE4m3 = is_same<dtype_q, e4m3>;
 // If true, Q becomes fp16, times a scale for each row.
 constexpr bool kConvertsQ = kConvertsKv && !kMultipliesE4m3;
@@ -50,8 +51,8 @@ constexpr int kColumns = head_dim_v / 2;
 // nothing reads their results.
 constexpr int kProductRows = 64;
 
-// The registers of a thread of each warpgroup. The producer of converted Q and KV needs more, because
-// it loads KV to registers.
+// The registers of a thread of each warpgroup. The producer of converted Q and KV needs more,
+// because it loads KV to registers.
 constexpr int kProducerRegisters = kConvertsQ ? 88 : kMultipliesE4m3 ? 72 : kClusterSize > 1 ? 56 : 40;
 constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
 // A CTA has no more registers than it starts with, so they must be released before others are
