@@ -135,7 +135,7 @@ class LatentBlocks final : public CountedBarriers {
     if (barrier == layout.q_empty()) return poison_operand(layout, E4m3Layout::kQ);
     for (int slot = 0; slot < e4m3_rows::kSlots; ++slot)
       if (barrier == layout.k_empty(slot)) poison_operand(layout, E4m3Layout::operand_of(slot));
-    for (int part = 0; part < e4m3_rows::kParts; ++part)
+    for (int part = 0; part < 4; ++part)
       if (barrier == layout.v_empty(part)) poison(layout.v(part), e4m3_rows::kPartBytes);
   }
   static void poison_operand(const attention_latent::E4m3Layout& layout, int operand) {

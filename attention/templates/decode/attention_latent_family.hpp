@@ -10,7 +10,7 @@ namespace attention_latent {
 inline constexpr ComputeCapability kDevice{9, 0};
 inline constexpr std::uint32_t kSlice = 64;
 inline constexpr std::uint32_t kRowBytes = 576 * kProductBytes;
-inline constexpr std::uint32_t kSharedBytesOfE4m3 = 222408;
+inline constexpr std::uint32_t kSharedBytesOfE4m3 = 222344;
 
 inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kDevice)

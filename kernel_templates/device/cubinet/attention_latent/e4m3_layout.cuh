@@ -5,17 +5,8 @@
 
 namespace cubinet::attention_latent {
 
-// A slice of K in its slot.
-struct KPlace {
-  int slot;
-  unsigned phase;
-
-  __device__ explicit KPlace(unsigned number)
-      : slot(static_cast<int>(number % e4m3_rows::kSlots)), phase(number / e4m3_rows::kSlots % 2) {}
-};
-
-// Operand 0 is Q; the slots of K, which hold slices as they are in memory, are the operands after
-// it. Parts hold V as fp16.
+// Operand 0 is Q; the slots of K, which hold slices as they are in memory, are operands 1 to 3.
+// Parts hold V as fp16.
 struct E4m3Layout : ExchangeLayout {
   static constexpr int kQ = 0;
   __device__ static int operand_of(int slot) { return 1 + slot; }
@@ -28,16 +19,16 @@ struct E4m3Layout : ExchangeLayout {
   }
   __device__ static int rest_chunk(int number) { return number % 2 * (e4m3_rows::kRestElements / 16); }
 
-  // Returns the number of the part of V that has these 16 tokens and this half of the columns.
-  __device__ static int part_of(int step, int columns) { return 2 * step + columns; }
   __device__ SharedAddress v(int part) const {
     return base + e4m3_rows::kPartsOffset + part * e4m3_rows::kPartBytes;
   }
+  // Returns the number of the part of V that has these halves of the tokens and of the columns.
+  __device__ static int part_of(int tokens, int columns) { return 2 * tokens + columns; }
 
   __device__ SharedAddress k_full(int slot) const { return barrier(slot); }
   __device__ SharedAddress k_empty(int slot) const { return barrier(e4m3_rows::kSlots + slot); }
   __device__ SharedAddress v_full(int part) const { return barrier(2 * e4m3_rows::kSlots + part); }
-  __device__ SharedAddress v_empty(int part) const { return v_full(e4m3_rows::kParts + part); }
+  __device__ SharedAddress v_empty(int part) const { return barrier(2 * e4m3_rows::kSlots + 4 + part); }
 
   // Each thread of the producer arrives with its copies; otherwise each warp arrives once.
   __device__ void init() const {
@@ -47,8 +38,10 @@ struct E4m3Layout : ExchangeLayout {
       mbarrier_init(k_empty(i), 4 + 4);  // of the consumer of its scores, and of the producer
     }
 #pragma unroll 1
-    for (int i = 0; i < 2 * e4m3_rows::kParts; ++i)
-      mbarrier_init(v_full(i), 4);
+    for (int part = 0; part < 4; ++part) {
+      mbarrier_init(v_full(part), 2);
+      mbarrier_init(v_empty(part), 4);
+    }
     mbarrier_init(q_full(), kWarpgroup);
     mbarrier_init(q_empty(), 8);
   }

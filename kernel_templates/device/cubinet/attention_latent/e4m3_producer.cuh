@@ -61,65 +61,69 @@ class E4m3Producer : private RowCopier {
   }
 
   __device__ void copy_slice(const int (&pages)[kRows], const ItemTokens& tokens, int slice) const {
-    const KPlace place(number_ + slice);
-    mbarrier_wait(layout_.k_empty(place.slot), place.phase ^ 1);
+    const unsigned number = number_ + slice;
+    const int slot = static_cast<int>(number % e4m3_rows::kSlots);
+    mbarrier_wait(layout_.k_empty(slot), number / e4m3_rows::kSlots % 2 ^ 1);
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       const int row = row_ + k * kRowsAtOnce;
       const int token = tokens.begin + slice * kSlice + row;
-      copy_row(E4m3Layout::operand_of(place.slot), row, row_of_kv(pages[k], token), token < tokens.end);
+      copy_row(E4m3Layout::operand_of(slot), row, row_of_kv(pages[k], token), token < tokens.end);
     }
-    mbarrier_arrive_with_copies(layout_.k_full(place.slot));
+    mbarrier_arrive_with_copies(layout_.k_full(slot));
   }
 
-  // A thread converts 16 elements of each block of one row of a part.
-  static constexpr int kChunks = kColumns / kBlockRowBytes;
-  static_assert(e4m3_rows::kPartTokens == kRowsAtOnce);
-  using Chunks = uint4[kChunks];
-
-  // Converts V of a slice, part by part, and releases the slice.
+  // Converts V of a slice, part by part, and releases the slice. Two warps convert the columns of
+  // each consumer, so that a slow consumer does not delay the other one.
   __device__ void convert_v(unsigned number) const {
-    const KPlace place(number);
-    mbarrier_wait(layout_.k_full(place.slot), place.phase);
-    Chunks chunks[2];
-    load(chunks[0], place.slot, 0);
-#pragma unroll
-    for (int part = 0; part < e4m3_rows::kParts; ++part) {
-      if (part + 1 < e4m3_rows::kParts) load(chunks[(part + 1) % 2], place.slot, part + 1);
+    const int slot = static_cast<int>(number % e4m3_rows::kSlots);
+    mbarrier_wait(layout_.k_full(slot), number / e4m3_rows::kSlots % 2);
+#pragma unroll 1
+    for (int tokens = 0; tokens < 2; ++tokens) {
+      const int part = E4m3Layout::part_of(tokens, static_cast<int>(threadIdx.x) / 64);
       mbarrier_wait(layout_.v_empty(part), number % 2 ^ 1);
-      store(chunks[part % 2], part);
+      convert_part(slot, part);
       fence_async_proxy();
       arrive_of_warp(layout_.v_full(part));
     }
-    arrive_of_warp(layout_.k_empty(place.slot));
+    arrive_of_warp(layout_.k_empty(slot));
   }
   __device__ static void arrive_of_warp(SharedAddress barrier) {
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
   }
 
-  // Loads the thread's elements of a part.
-  __device__ void load(Chunks& chunks, int slot, int part) const {
-    const SharedAddress source =
-        layout_.operand(E4m3Layout::operand_of(slot)) + swizzled<kBlockRowBytes>(row_, chunk_) +
-        part % 2 * kChunks * e4m3_rows::kBlockBytes + part / 2 * e4m3_rows::kPartTokens * kBlockRowBytes;
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i)
-      chunks[i] = load_shared_16(source + i * e4m3_rows::kBlockBytes);
-  }
-  // Converts and stores them. The chunks that eight threads read or write together are in different
-  // banks: threads of the second half of a block write their second chunk first.
-  __device__ void store(const Chunks& chunks, int part) const {
+  // A thread converts 16 elements of each block of some rows of a part. The chunks that eight
+  // threads read or write together are in different banks: threads of the second half of a block
+  // write their second chunk first.
+  __device__ void convert_part(int slot, int part) const {
+    constexpr int kBlocksOfPart = kColumns / kBlockRowBytes;
+    constexpr int kRowsOfConverters = kRowsAtOnce / 2;  // as far apart as the rows of a swizzle
+    constexpr int kChunks = e4m3_rows::kPartTokens / kRowsOfConverters * kBlocksOfPart;
+    constexpr int kAtOnce = 4;
+    const int row = row_ % kRowsOfConverters;
     const int half = chunk_ / 4;
     const bool is_second = half != 0;
+    const SharedAddress source =
+        layout_.operand(E4m3Layout::operand_of(slot)) + part % 2 * kBlocksOfPart * e4m3_rows::kBlockBytes +
+        part / 2 * e4m3_rows::kPartTokens * kBlockRowBytes + swizzled<kBlockRowBytes>(row, chunk_);
     const SharedAddress target = layout_.v(part) + half * e4m3_rows::kPartBlockBytes +
-                                 swizzled<kBlockRowBytes>(row_, chunk_ % 4 * 2 + half);
+                                 swizzled<kBlockRowBytes>(row, chunk_ % 4 * 2 + half);
 #pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      const SharedAddress chunk = target + i * 2 * e4m3_rows::kPartBlockBytes;
-      const uint4 bits = chunks[i];
-      convert_e4m3(is_second ? bits.z : bits.x, is_second ? bits.w : bits.y, chunk);
-      convert_e4m3(is_second ? bits.x : bits.z, is_second ? bits.y : bits.w, advanced(chunk, 1));
+    for (int first = 0; first < kChunks; first += kAtOnce) {
+      uint4 bits[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        bits[i] = load_shared_16(source + (first + i) % kBlocksOfPart * e4m3_rows::kBlockBytes +
+                                 (first + i) / kBlocksOfPart * kRowsOfConverters * kBlockRowBytes);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const SharedAddress chunk = target + (first + i) % kBlocksOfPart * 2 * e4m3_rows::kPartBlockBytes +
+                                    (first + i) / kBlocksOfPart * kRowsOfConverters * kBlockRowBytes;
+        convert_e4m3(is_second ? bits[i].z : bits[i].x, is_second ? bits[i].w : bits[i].y, chunk);
+        convert_e4m3(is_second ? bits[i].x : bits[i].z, is_second ? bits[i].y : bits[i].w,
+                     advanced(chunk, 1));
+      }
     }
   }
 

@@ -25,13 +25,14 @@ class E4m3Products {
   // Computes the scores of the warpgroup's slice, and releases it. The tensor cores cut a sum to
   // about 14 bits after each of the products.
   __device__ void multiply_qk(FragmentD (&scores)[RowSoftmax::kTiles]) const {
-    const KPlace place(number_ + half_);
-    const int operand = E4m3Layout::operand_of(place.slot);
-    mbarrier_wait(layout_.k_full(place.slot), place.phase);
-    fence_async_proxy();
-    wgmma_begin(scores);
+    const unsigned number = number_ + half_;
+    const int slot = static_cast<int>(number % e4m3_rows::kSlots);
+    const int operand = E4m3Layout::operand_of(slot);
     const MatrixDescriptor q = rows_of_k(layout_.operand(E4m3Layout::kQ));
     const MatrixDescriptor k = rows_of_k(layout_.operand(operand));
+    mbarrier_wait(layout_.k_full(slot), number / e4m3_rows::kSlots % 2);
+    fence_async_proxy();
+    wgmma_begin(scores);
 #pragma unroll
     for (int block = 0; block < e4m3_rows::kBlocks; ++block) {
 #pragma unroll
@@ -49,35 +50,37 @@ class E4m3Products {
                                     descriptor_behind(k_rest, step * 32), true);
     wgmma_commit();
     wgmma_wait<0>(scores);
-    arrive(layout_.k_empty(place.slot));
+    arrive(layout_.k_empty(slot));
   }
 
   // Starts the products of the weights and the columns of V of a slice of the pair, which are added
   // to the output.
   __device__ void start_pv(Output& output, Weights& weights, int slice) const {
     const unsigned phase = (number_ + slice) % 2;
-    const MatrixDescriptor v =
-        columns_of_k(layout_.v(E4m3Layout::part_of(0, half_)), e4m3_rows::kPartBlockBytes);
-    wgmma_begin(output, weights);
 #pragma unroll
-    for (int step = 0; step < e4m3_rows::kSteps; ++step) {
-      mbarrier_wait(layout_.v_full(E4m3Layout::part_of(step, half_)), phase);
-      wgmma_resume();
-      Wgmma<Product, kColumns>::multiply<LayoutB::columns_of_k>(
-          output, weights[step], descriptor_behind(v, 2 * step * e4m3_rows::kPartBytes), true);
+    for (int tokens = 0; tokens < 2; ++tokens) {
+      const int part = E4m3Layout::part_of(tokens, half_);
+      const MatrixDescriptor v = columns_of_k(layout_.v(part), e4m3_rows::kPartBlockBytes);
+      mbarrier_wait(layout_.v_full(part), phase);
+      if (tokens == 0) {
+        wgmma_begin(output, weights);
+      } else {
+        wgmma_resume();
+      }
+#pragma unroll
+      for (int step = 0; step < kStepsOfPart; ++step)
+        Wgmma<Product, kColumns>::multiply<LayoutB::columns_of_k>(
+            output, weights[tokens * kStepsOfPart + step], descriptor_behind(v, step * 16 * kBlockRowBytes),
+            true);
       wgmma_commit();
     }
   }
   // Blocks until the products are complete, and releases the parts of V one by one.
   __device__ void finish_pv(Output& output, Weights& weights, int /*slice*/) const {
-    wgmma_wait<3>();
-    release_v(0);
-    wgmma_wait<2>();
-    release_v(1);
     wgmma_wait<1>();
-    release_v(2);
+    arrive(layout_.v_empty(E4m3Layout::part_of(0, half_)));
     wgmma_wait<0>(output, weights);
-    release_v(3);
+    arrive(layout_.v_empty(E4m3Layout::part_of(1, half_)));
   }
   // Ends a pair, of which one or two slices exist.
   __device__ void end_pair(int slices) {
@@ -85,11 +88,8 @@ class E4m3Products {
   }
 
  private:
-  static_assert(e4m3_rows::kSteps == 4, "each step has a group of products");
+  static constexpr int kStepsOfPart = e4m3_rows::kPartTokens / 16;
 
-  __device__ void release_v(int step) const {
-    arrive(layout_.v_empty(E4m3Layout::part_of(step, half_)));
-  }
   __device__ static void arrive(SharedAddress barrier) {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
   }

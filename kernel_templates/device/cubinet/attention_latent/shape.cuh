@@ -79,26 +79,25 @@ __host__ __device__ constexpr int block_at(int position) {
 }
 
 // Rows of e4m3 of Q and K are stored in blocks of 128 elements, which are 128 bytes. The elements
-// after the last whole block are half of one, so two operands share it.
+// after the last whole block are half of one, so two operands share it: Q and the first slot, and
+// two slots.
 namespace e4m3_rows {
 constexpr int kBlocks = head_dim_qk / kBlockRowBytes;
 constexpr int kRestElements = head_dim_qk % kBlockRowBytes;
 constexpr int kBlockBytes = kSlice * kBlockRowBytes;
 constexpr int kOperandBytes = kBlocks * kBlockBytes;
 constexpr int kSlots = 3;
-constexpr int kOperands = 1 + kSlots;  // with Q
-constexpr int kRestsOffset = kOperands * kOperandBytes;
+constexpr int kRestsOffset = (1 + kSlots) * kOperandBytes;
 static_assert(kRestElements == 64 && kProductRows == kSlice, "the rest of an operand is half a block");
 
-// V of a slice as fp16 consists of parts of 16 tokens and of the columns of one consumer.
-constexpr int kPartTokens = 16;
-constexpr int kSteps = kSlice / kPartTokens;
-constexpr int kParts = 2 * kSteps;
+// V of a slice as fp16 consists of four parts: tokens of the first or second half, and columns of
+// the first or second consumer.
+constexpr int kPartTokens = kSlice / 2;
 constexpr int kPartBlockBytes = kPartTokens * kBlockRowBytes;
 constexpr int kPartBytes = kBlocksOfHalf * kPartBlockBytes;
-constexpr int kPartsOffset = kRestsOffset + (kOperands + 1) / 2 * kBlockBytes;
-constexpr int kBytes = kPartsOffset + kParts * kPartBytes;
-constexpr int kBarriers = 2 * kSlots + 2 * kParts;
+constexpr int kPartsOffset = kRestsOffset + (1 + kSlots) / 2 * kBlockBytes;
+constexpr int kBytes = kPartsOffset + 4 * kPartBytes;
+constexpr int kBarriers = 2 * kSlots + 2 * 4;
 }  // namespace e4m3_rows
 
 // The data that the two consumers exchange, thread by thread: the weights of a slice and the maxima

@@ -35,7 +35,7 @@ constexpr bool separate_page_tables = false;
 constexpr unsigned attention_latent_threads = 384;
 constexpr unsigned attention_latent_shared_bytes =
     is_same<dtype_q, e4m3>
-        ? 222408
+        ? 222344
         : tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + kScalesBytes + 9336;
 
 }  // namespace cubinet::parameters
