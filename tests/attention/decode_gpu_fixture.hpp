@@ -132,10 +132,13 @@ struct Limits {
 // Returns the limits of a kernel of this template. A weight that is rounded to e4m3 differs by up
 // to 2^-4, and by 0.026 on average, from which small elements of a row differ by many steps. Tensor
 // cores cut the sum of a logit to 14 bits after each of its products: of sums below 256, which are
-// then scaled by 1 / sqrt(128), each product cuts up to 2^-5 * 0.09. There are four.
+// then scaled by 1 / sqrt(128), each product cuts up to 2^-5 * 0.09. There are four. The logits of
+// latent attention have 18 products and 1 / sqrt(192), and their weights are fp16.
 inline Limits limits_of(const AttentionProblem& problem, std::string_view kernel) {
-  if (kernel != "attention_prefill_wgmma" || problem.data_type_q != DataType::e4m3) return {};
-  return {7e-2, 6e-2, 127, 1.2e-2};
+  if (problem.data_type_q != DataType::e4m3) return {};
+  if (kernel == "attention_prefill_wgmma") return {7e-2, 6e-2, 127, 1.2e-2};
+  if (kernel == "attention_latent") return {3e-2, 6e-2, 127, 4.1e-2};
+  return {};
 }
 
 inline void compare(const AttentionProblem& problem, const AttentionOutputs& reference, const Bytes& o,

@@ -15,10 +15,7 @@ inline double number_of(std::uint16_t bits) {
   return double{float_of_bf16(bits)};
 }
 inline double number_of(std::uint8_t bits) {
-  const int exponent = bits >> 3 & 15;
-  const int mantissa = bits & 7;
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
-  return bits >= 128 ? -magnitude : magnitude;
+  return double{float_of_e4m3(bits)};
 }
 
 // A row of the output and its LSE, computed with fp64 and without a soft cap. `Batch` is a batch of

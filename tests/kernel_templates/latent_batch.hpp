@@ -37,6 +37,7 @@ class LatentBatch {
   static constexpr int kColumnsV = attention_latent::head_dim_v;
   // The type that has the bits of an element of KV.
   using KvBits = decltype(attention_latent::dtype_kv::bits);
+  using QBits = decltype(attention_latent::dtype_q::bits);
 
   explicit LatentBatch(const LatentSizes& sizes) : sizes_(sizes) {
     if (sizes_.q_lengths.empty()) sizes_.q_lengths.assign(sizes.kv_lengths.size(), sizes.q_len);
@@ -44,8 +45,8 @@ class LatentBatch {
     q_offsets_ = offsets_of(sizes_.q_lengths);
     std::mt19937 dice(7);
     q_.resize(rows() * kColumnsQk);
-    for (std::uint16_t& element : q_)
-      element = static_cast<std::uint16_t>(rounded_to_bf16(random(dice)));
+    for (QBits& element : q_)
+      element = bits_of<QBits>(random(dice));
     for (int head = 0; head < sizes.heads; ++head)
       sinks_.push_back(0.5f * static_cast<float>(head % 7) - 1.0f);
     make_kv(dice);
@@ -61,7 +62,7 @@ class LatentBatch {
   int kv_len(int sequence) const { return sizes_.kv_lengths[static_cast<std::size_t>(sequence)]; }
 
   // Return the elements of a row.
-  const std::uint16_t* q(int sequence, int token, int head) const {
+  const QBits* q(int sequence, int token, int head) const {
     return &q_[output_row(sequence, token, head) * kColumnsQk];
   }
   const KvBits* k(int sequence, int token, int /*head_kv*/) const {
@@ -110,14 +111,15 @@ class LatentBatch {
         if (token % kPageSize == 0)
           page_table_[static_cast<std::size_t>(sequence * table_stride_ + token / kPageSize)] = *page++;
         const auto row = kv_.begin() + (k(sequence, token, 0) - kv_.data());
-        std::generate(row, row + kColumnsQk, [&] { return bits_of(random(dice)); });
+        std::generate(row, row + kColumnsQk, [&] { return bits_of<KvBits>(random(dice)); });
       }
     }
   }
-  static KvBits bits_of(float number) {
-    if constexpr (sizeof(KvBits) == 2) return static_cast<KvBits>(rounded_to_bf16(number));
+  template <typename Bits>
+  static Bits bits_of(float number) {
+    if constexpr (sizeof(Bits) == 2) return static_cast<Bits>(rounded_to_bf16(number));
     const float numbers[4] = {number, 0.0f, 0.0f, 0.0f};
-    return static_cast<KvBits>(pack4_e4m3(numbers));
+    return static_cast<Bits>(pack4_e4m3(numbers));
   }
 
   void set_parameters() {
@@ -173,7 +175,7 @@ class LatentBatch {
   bool is_ragged_ = false;
   int table_stride_ = 0;
   std::vector<std::int32_t> q_offsets_;
-  std::vector<std::uint16_t> q_;
+  std::vector<QBits> q_;
   std::vector<KvBits> kv_;
   std::vector<std::int32_t> page_table_;
   std::vector<std::int32_t> counters_;

@@ -108,21 +108,45 @@ class LatentBlocks final : public CountedBarriers {
   // Overwrites what all of its readers have released.
   void poison_released(SharedAddress barrier) {
     using namespace attention_latent;
-    const SharedLayout layout{barrier / kMostSharedBytes * kMostSharedBytes};
-    if (barrier == layout.q_empty()) return poison(barrier, 8, layout.q(), Shape::kQBytes);
+    const Parts::Layout layout{{barrier / kMostSharedBytes * kMostSharedBytes}};
+    if (++arrivals_[barrier] % readers_of(layout, barrier) == 0) poison_released(layout, barrier);
+  }
+  static unsigned readers_of(const attention_latent::SharedLayout& layout, SharedAddress barrier) {
+    return kSendsSlots || barrier == layout.q_empty() ? 8 : 4;
+  }
+  static unsigned readers_of(const attention_latent::E4m3Layout& layout, SharedAddress barrier) {
+    return barrier < layout.v_full(0) || barrier >= layout.q_full() ? 8 : 4;
+  }
+  static void poison_released(const attention_latent::SharedLayout& layout, SharedAddress barrier) {
+    using namespace attention_latent;
+    if (barrier == layout.q_empty()) return poison(layout.q(), Shape::kQBytes);
     for (int slot = 0; slot < 2; ++slot) {
       const auto release = [&](Part part, int block, int blocks) {
         if (barrier == layout.kv_empty(slot, part))
-          poison(barrier, kSendsSlots ? 8 : 4, layout.kv(slot) + static_cast<unsigned>(block * kKvBlockBytes),
-                 blocks * kKvBlockBytes);
+          poison(layout.kv(slot) + static_cast<unsigned>(block * kKvBlockBytes), blocks * kKvBlockBytes);
       };
       release(Part::first_half, 0, kBlocksOfHalf);
       release(Part::second_half, kBlocksOfHalf, kBlocksOfHalf);
       release(Part::rest, 2 * kBlocksOfHalf, 1);
     }
   }
-  void poison(SharedAddress barrier, unsigned readers, SharedAddress first, int bytes) {
-    if (++arrivals_[barrier] % readers != 0) return;
+  static void poison_released(const attention_latent::E4m3Layout& layout, SharedAddress barrier) {
+    using namespace attention_latent;
+    if (barrier == layout.q_empty()) return poison_operand(layout, E4m3Layout::kQ);
+    for (int slot = 0; slot < e4m3_rows::kSlots; ++slot)
+      if (barrier == layout.k_empty(slot)) poison_operand(layout, E4m3Layout::operand_of(slot));
+    for (int part = 0; part < 4; ++part)
+      if (barrier == layout.v_empty(part)) poison(layout.v(part), e4m3_rows::kPartBytes);
+  }
+  static void poison_operand(const attention_latent::E4m3Layout& layout, int operand) {
+    using namespace attention_latent;
+    poison(layout.operand(operand), e4m3_rows::kOperandBytes);
+    for (int row = 0; row < kSlice; ++row)
+      for (int chunk = 0; chunk < e4m3_rows::kRestElements / 16; ++chunk)
+        poison(layout.rest(operand) + swizzled<kBlockRowBytes>(row, E4m3Layout::rest_chunk(operand) + chunk),
+               16);
+  }
+  static void poison(SharedAddress first, int bytes) {
     std::fill_n(&shared_memory.at(first), bytes, kPoison);
   }
 

@@ -10,6 +10,7 @@ namespace attention_latent {
 inline constexpr ComputeCapability kDevice{9, 0};
 inline constexpr std::uint32_t kSlice = 64;
 inline constexpr std::uint32_t kRowBytes = 576 * kProductBytes;
+inline constexpr std::uint32_t kSharedBytesOfE4m3 = 222344;
 
 inline std::string gap(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kDevice)
@@ -27,16 +28,26 @@ inline bool is_compared(const AttentionProblem& problem) {
   return problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
 }
 
-// The shared memory holds two slices as fp16 or bf16, whatever type KV has in memory, and the data
-// that the warpgroups exchange.
+// Returns whether the scores are products of e4m3. Otherwise KV of e4m3 is converted for both
+// products.
+inline bool multiplies_e4m3(const AttentionProblem& problem) {
+  return bits_of(problem.data_type_q) == 8;
+}
+
+// The shared memory holds Q, two slices as fp16 or bf16, whatever type KV has in memory, and the
+// data that the warpgroups exchange. With Q of e4m3 the slices are as in memory, and V of one and a
+// half is there as fp16, too.
 inline DecodeBlock block(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
   // If the number of tiles is even, pairs of adjacent tiles of a sequence form clusters, whose CTAs
-  // copy KV to each other.
-  block.cluster = divide_up(problem.group_size() * problem.q_len, tile.q) % 2 == 0 ? 2 : 1;
+  // copy KV to each other, unless a slice has half of the bytes.
+  const bool is_narrow = multiplies_e4m3(problem);
+  block.cluster = !is_narrow && divide_up(problem.group_size() * problem.q_len, tile.q) % 2 == 0 ? 2 : 1;
   block.names_cluster = true;
   block.threads = 384;
-  block.shared_bytes = (tile.q + tile.stages * tile.kv) * kRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
+  block.shared_bytes =
+      is_narrow ? kSharedBytesOfE4m3
+                : (tile.q + tile.stages * tile.kv) * kRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
   block.registers = 168;
   block.slice = kSlice;
   block.reader = KvReader::latent;

@@ -16,12 +16,12 @@ static_assert(kSharedBytes > 114 * 1024, "a CTA has its SM, and so its tensor ma
 // its end may be read.
 class BoxProducer : private QProducer<kQCopyThreads> {
  public:
-  // Makes the tensor map in the shared memory of Q, to which no other CTA writes. The groups of the
-  // tensor are pages. The warp that copies boxes must call it, before all threads of the cluster
-  // wait for each other. It reads no memory that an earlier kernel may write.
-  __device__ static void make_map(const AttentionDecodeParameters& p, const SharedLayout& layout) {
+  // Makes the tensor map in `memory`, the shared memory of Q, to which no other CTA writes. The
+  // groups of the tensor are pages. The warp that copies boxes must call it, before all threads of
+  // the cluster wait for each other. It reads no memory that an earlier kernel may write.
+  __device__ static void make_map(const AttentionDecodeParameters& p, SharedAddress memory) {
     constexpr int kBytes = sizeof(dtype_kv);
-    make_tensor_map(paged::own_tensor_map(), layout.q(),
+    make_tensor_map(paged::own_tensor_map(), memory,
                     {p.k, head_dim_qk, page_size, 0x7fffffff, 1ull * kBytes * p.k_token_stride,
                      1ull * kBytes * p.k_page_stride, kBlockElements, kBoxRows});
   }
@@ -108,9 +108,7 @@ class BoxProducer : private QProducer<kQCopyThreads> {
       const int page = next;
       next = page_of(table, tokens, token + kSlice);
       if (i >= kSlicesAhead) synchronize_prefetch();
-      prefetch_bytes_to_l2(
-          p_.k + sizeof(dtype_kv) * (page * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride),
-          head_dim_qk * sizeof(dtype_kv));
+      prefetch_bytes_to_l2(row_of_kv(page, token), head_dim_qk * sizeof(dtype_kv));
     }
   }
 
@@ -129,10 +127,7 @@ class BoxProducer : private QProducer<kQCopyThreads> {
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
         const int own = token + k * kRowsAtOnce;
-        const GlobalAddress source =
-            p_.k +
-            sizeof(dtype_kv) * (pages[k] * p_.k_page_stride + (own & (page_size - 1)) * p_.k_token_stride) +
-            block * kBlockRowBytes + chunk_ * 16;
+        const GlobalAddress source = row_of_kv(pages[k], own) + block * kBlockRowBytes + chunk_ * 16;
         async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes, source,
                               own < tokens.end);
       }

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The consumer warpgroups of `attention_latent`, which multiply.
-#include <cubinet/attention_latent/converting_producer.cuh>
 #include <cubinet/attention_latent/output.cuh>
 #include <cubinet/attention_latent/scores.cuh>
 #include <cubinet/warp_roles.cuh>
 
 namespace cubinet::attention_latent {
 
-// One of the two consumers. Slices come in pairs, one in each slot. Consumer 0 computes the scores
-// of the first slice, consumer 1 those of the second, and each accumulates half of the output's
-// columns for both. A thread receives its data from the thread with the same index in the other
-// consumer, because product fragments have the same layout in both.
+// One of the two consumers. `Products` is Products or E4m3Products. Slices come in pairs, one in
+// each slot. Consumer 0 computes the scores of the first slice, consumer 1 those of the second, and
+// each accumulates half of the output's columns for both. A thread receives its data from the
+// thread with the same index in the other consumer, because product fragments have the same layout
+// in both.
+template <class Products, class Layout>
 class Consumer {
  public:
-  __device__ Consumer(const AttentionDecodeParameters& p, const SharedLayout& layout, int half)
-      : p_(p), layout_(layout), half_(half), thread_(threadIdx.x % kWarpgroup) {
+  __device__ Consumer(const AttentionDecodeParameters& p, const Layout& layout, int half)
+      : p_(p), layout_(layout), products_(p, layout, half), half_(half), thread_(threadIdx.x % kWarpgroup) {
     softmax_scale_log2_ = softmax_scale_log2(p);
   }
 
   __device__ void process(const WorkDivision& division, const WorkItem& item, const PackedRows& rows,
                           const ItemTokens& tokens) {
     const int slices = tokens.steps();
-    wait_for_q(item, rows);
+    products_.wait_for_q(item, rows);
     const float scale_log2 = softmax_scale_log2_ * k_scale<Shape::kHasHeadScales>(p_, item.sequence.index, 0);
     RowSoftmax softmax(p_, layout_, item, rows, row(), scale_log2);
     Output output = {};
 #pragma unroll 1
     for (int i = 0; i < slices; i += 2)
       process_pair(softmax, output, tokens.begin + i * kSlice, i + 1 < slices, i + 2 >= slices);
-    if (slices == 0) release_q();
+    if (slices == 0) products_.release_q();
 
     float sums[2] = {softmax.sum(0), softmax.sum(1)};
     add_other(sums);
@@ -47,22 +48,6 @@ class Consumer {
   }
 
  private:
-  // If true, the softmax of the second slice runs while the product of the first slice with V is in
-  // flight. This is false for converted slices: their slots, and the registers, are needed earlier.
-  static constexpr bool kOverlapsSoftmax = !kConvertsKv;
-
-  __device__ void wait_for_q(const WorkItem& item, const PackedRows& rows) {
-    if constexpr (kConvertsKv) {
-      synchronize_warps(1, 2 * kWarpgroup);
-      convert_q<2 * kWarpgroup>(p_, layout_, item.sequence, rows, half_ * kWarpgroup + thread_);
-      synchronize_warps(1, 2 * kWarpgroup);
-    } else {
-      mbarrier_wait(layout_.q_full(), q_phase_);
-      fence_async_proxy();
-      q_phase_ ^= 1;
-    }
-  }
-
   __device__ int lane() const {
     return thread_ % 32;
   }
@@ -73,17 +58,12 @@ class Consumer {
     return thread_ / 32 * 16 < tile_size_q;
   }
 
-  // Each warp releases Q of the item.
-  __device__ void release_q() const {
-    if (!kConvertsKv && lane() == 0) mbarrier_arrive(layout_.q_empty());
-  }
-
   // Processes two slices, or the last one alone. Releases Q early if they are the last ones of the
   // item, so that Q of the next one arrives meanwhile.
   __device__ void process_pair(RowSoftmax& softmax, Output& output, int token, bool two, bool are_last) {
     FragmentD scores[RowSoftmax::kTiles];
-    if (half_ == 0 || (kOverlapsSoftmax && two)) multiply_qk(scores);
-    if (are_last) release_q();
+    if (half_ == 0 || (Products::kOverlapsSoftmax && two)) products_.multiply_qk(scores);
+    if (are_last) products_.release_q();
     Weights first = {};
     if (half_ == 0) {
       if (has_rows()) softmax.update(scores, token, first);
@@ -92,67 +72,23 @@ class Consumer {
       receive(softmax, first);
     }
     correct(softmax.corrections, output);
-    start_pv(output, first, 0);
-    if (!kOverlapsSoftmax) finish_pv(output, first, 0);
+    products_.start_pv(output, first, 0);
+    if (!Products::kOverlapsSoftmax) products_.finish_pv(output, first, 0);
     Weights second = {};
     if (half_ == 0) {
-      if (kOverlapsSoftmax) finish_pv(output, first, 0);
+      if (Products::kOverlapsSoftmax) products_.finish_pv(output, first, 0);
       receive(softmax, second);
     } else {
-      if (!kOverlapsSoftmax && two) multiply_qk(scores);
+      if (!Products::kOverlapsSoftmax && two) products_.multiply_qk(scores);
       if (two && has_rows()) softmax.update(scores, token + kSlice, second);
       send(softmax, second);
-      if (kOverlapsSoftmax) finish_pv(output, first, 0);
+      if (Products::kOverlapsSoftmax) products_.finish_pv(output, first, 0);
     }
-    if (!two) return;
+    if (!two) return products_.end_pair(1);
     correct(softmax.corrections, output);
-    start_pv(output, second, 1);
-    finish_pv(output, second, 1);
-  }
-
-  // Computes the scores of the warpgroup's slice.
-  __device__ void multiply_qk(FragmentD (&scores)[RowSoftmax::kTiles]) {
-    const MatrixDescriptor q = rows_of_k(layout_.q());
-    const MatrixDescriptor k = rows_of_k(layout_.kv(half_));
-    wgmma_begin(scores);
-#pragma unroll
-    for (int position = 0; position < kBlocksQk; ++position) {
-      const int block = block_at(position);
-      if (position % kBlocksOfGroup == 0) {
-        mbarrier_wait(layout_.kv_full(half_, position / kBlocksOfGroup), kv_phase_);
-        // The writers fence for converted KV, and in a cluster. This fence also covers V, and the
-        // slice of the other consumer, because its weights arrive later.
-        if constexpr (!kConvertsKv && kClusterSize == 1) fence_async_proxy();
-        wgmma_resume();
-      }
-#pragma unroll
-      for (int step = 0; step < 4; ++step)
-        Wgmma<Product, kSlice>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + step * 32),
-                                         descriptor_behind(k, block * kKvBlockBytes + step * 32),
-                                         position + step > 0);
-    }
-    wgmma_commit();
-    wgmma_wait<0>(scores);
-    kv_phase_ ^= 1;
-    layout_.release(half_, Part::rest);
-  }
-
-  // Starts the product of the weights and the columns of V of a slice, which is added to the
-  // output.
-  __device__ void start_pv(Output& output, Weights& weights, int slot) const {
-    const MatrixDescriptor v =
-        columns_of_k(layout_.kv(slot) + half_ * kBlocksOfHalf * kKvBlockBytes, kKvBlockBytes);
-    wgmma_begin(output, weights);
-#pragma unroll
-    for (int step = 0; step < kSlice / 16; ++step)
-      Wgmma<Product, kColumns>::template multiply<LayoutB::columns_of_k>(
-          output, weights[step], descriptor_behind(v, step * 16 * kBlockRowBytes), true);
-    wgmma_commit();
-  }
-  // Blocks until the product is complete, and releases the columns.
-  __device__ void finish_pv(Output& output, Weights& weights, int slot) const {
-    wgmma_wait<0>(output, weights);
-    layout_.release(slot, half_ == 0 ? Part::first_half : Part::second_half);
+    products_.start_pv(output, second, 1);
+    products_.finish_pv(output, second, 1);
+    products_.end_pair(2);
   }
 
   // Corrects the accumulators. After a few slices the maxima are stable and no correction is
@@ -220,12 +156,11 @@ class Consumer {
   }
 
   const AttentionDecodeParameters& p_;
-  const SharedLayout& layout_;
+  const ExchangeLayout& layout_;
+  Products products_;
   int half_;
   int thread_;
   float softmax_scale_log2_;
-  unsigned kv_phase_ = 0;
-  unsigned q_phase_ = 0;
 };
 
 }  // namespace cubinet::attention_latent

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The producer warpgroup of `attention_latent` if KV is e4m3 and multiplied as fp16. It converts
-// each element once for all rows, in registers.
+// The producer warpgroup of `attention_latent` if KV is e4m3 and Q has 16 bits. It converts each
+// element of KV once for all rows, in registers.
 #include <cubinet/attention/q.cuh>
 #include <cubinet/attention_latent/producer.cuh>
 
@@ -124,8 +124,8 @@ class ConvertingProducer {
         const int number = position * kRows + k;
         const uint4 bits = ring[number % kAhead];
         const int offset = block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes;
-        convert(bits.x, bits.y, low + offset);
-        convert(bits.z, bits.w, high + offset);
+        convert_e4m3(bits.x, bits.y, low + offset);
+        convert_e4m3(bits.z, bits.w, high + offset);
         if (number == kLoads - kAhead) compute_sources();
         load(ring, (number + kAhead) % kLoads);
       }
@@ -161,12 +161,6 @@ class ConvertingProducer {
     const int other = static_cast<int>(blockIdx.x & 1) ^ 1;
     bulk_copy_in_cluster(address_in(source, other), source, kRowsOfWarp * kBlockRowBytes,
                          address_in(layout_.kv_full(slot, group), other));
-  }
-
-  __device__ static void convert(unsigned first, unsigned second, SharedAddress target) {
-    const Fp16Pairs a = unpack4_e4m3(first);
-    const Fp16Pairs b = unpack4_e4m3(second);
-    store_shared_16(target, {a.low, a.high, b.low, b.high});
   }
 
   const AttentionDecodeParameters& p_;

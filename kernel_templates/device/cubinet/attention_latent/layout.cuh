@@ -16,19 +16,26 @@ using WorkDivision = WorkDivisionOf<Shape>;
 // of V; the consumer that computes the scores of the slice releases the rest.
 enum class Part { first_half, second_half, rest };
 
-struct SharedLayout {
+// The shared memory and barriers of all kernels. Those of KV come first.
+struct ExchangeLayout {
   SharedAddress base;
 
-  __device__ SharedAddress q() const { return base; }
-  __device__ SharedAddress kv(int slot) const { return base + kKvOffset + slot * kSlotBytes; }
   // Returns the address of the weights of one thread: 16 bytes in each of four parts, which are
   // kWeightsStep apart.
   __device__ SharedAddress weights(int thread) const { return base + kWeightsOffset + thread * 16; }
   __device__ SharedAddress maxima(int thread) const { return base + kMaximaOffset + thread * 8; }
   __device__ SharedAddress q_scale(int row) const { return base + kQScalesOffset + 4 * row; }
-  __device__ SharedAddress kv_full(int slot, int group) const {
-    return base + kBarriersOffset + 8 * (slot * kGroups + group);
-  }
+  __device__ SharedAddress barrier(int number) const { return base + kBarriersOffset + 8 * number; }
+  __device__ SharedAddress q_full() const { return barrier(kKvBarriers); }
+  __device__ SharedAddress q_empty() const { return barrier(kKvBarriers + 1); }
+  __device__ SharedAddress is_last() const { return barrier(kKvBarriers + 2); }
+};
+
+// Q and slices of 16-bit elements.
+struct SharedLayout : ExchangeLayout {
+  __device__ SharedAddress q() const { return base; }
+  __device__ SharedAddress kv(int slot) const { return base + kKvOffset + slot * kSlotBytes; }
+  __device__ SharedAddress kv_full(int slot, int group) const { return barrier(slot * kGroups + group); }
   __device__ SharedAddress kv_empty(int slot, Part part) const {
     return kv_full(2, slot * 3 + static_cast<int>(part));
   }
@@ -52,9 +59,6 @@ struct SharedLayout {
   // Returns the first token of a slice that this CTA copies. Each CTA copies kOwnTokens tokens, one
   // CTA after the other.
   __device__ int first_own_token() const { return static_cast<int>(blockIdx.x) % kClusterSize * kOwnTokens; }
-  __device__ SharedAddress q_full() const { return kv_full(2, 6); }
-  __device__ SharedAddress q_empty() const { return kv_full(2, 7); }
-  __device__ SharedAddress is_last() const { return kv_full(2, 8); }
 
   __device__ void init() const {
 #pragma unroll 1

@@ -160,7 +160,7 @@ __device__ inline void combine_two(const AttentionDecodeParameters& p, const Par
 
 // Combines the partial results of a shared tile if this CTA is the last to finish it. Both
 // consumers must call it.
-__device__ inline void combine_if_last(const AttentionDecodeParameters& p, const SharedLayout& layout,
+__device__ inline void combine_if_last(const AttentionDecodeParameters& p, const ExchangeLayout& layout,
                                        const WorkDivision& division, const WorkItem& item,
                                        const PackedRows& rows, const Output& output, const RowEnds& ends,
                                        const OutputPlace& place) {

@@ -7,13 +7,18 @@
 
 namespace cubinet::attention_latent {
 
-// Copies Q with kThreads threads. A thread copies one 16-byte chunk of each block of some rows, of
-// Q and of KV.
-template <int kThreads>
-class QProducer {
+// Converts eight elements of e4m3 and stores them.
+__device__ inline void convert_e4m3(unsigned first, unsigned second, SharedAddress target) {
+  const Fp16Pairs a = unpack4_e4m3(first);
+  const Fp16Pairs b = unpack4_e4m3(second);
+  store_shared_16(target, {a.low, a.high, b.low, b.high});
+}
+
+// The rows of a thread, which copies one 16-byte chunk of each block of some rows, of Q and of KV.
+class RowCopier {
  protected:
-  __device__ QProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
-      : p_(p), layout_(layout), row_(threadIdx.x % kWarpgroup / 8), chunk_(threadIdx.x % 8) {}
+  __device__ explicit RowCopier(const AttentionDecodeParameters& p)
+      : p_(p), row_(threadIdx.x % kWarpgroup / 8), chunk_(threadIdx.x % 8) {}
 
   static constexpr int kRowsAtOnce = kWarpgroup / 8;
   static constexpr int kRows = kSlice / kRowsAtOnce;
@@ -28,6 +33,24 @@ class QProducer {
       pages[k] = paged::page_of_token<page_size>(table, token, token < tokens.end);
     }
   }
+
+  // Returns the address of the row of a token.
+  __device__ GlobalAddress row_of_kv(int page, int token) const {
+    return p_.k +
+           sizeof(dtype_kv) * (page * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride);
+  }
+
+  const AttentionDecodeParameters& p_;
+  int row_;
+  int chunk_;
+};
+
+// Copies Q of 16-bit elements with kThreads threads.
+template <int kThreads>
+class QProducer : protected RowCopier {
+ protected:
+  __device__ QProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
+      : RowCopier(p), layout_(layout) {}
 
   // `thread` is the index of this thread among those that copy Q.
   __device__ void copy_q(const Sequence& sequence, const PackedRows& rows, int thread) {
@@ -45,10 +68,7 @@ class QProducer {
     q_phase_ ^= 1;
   }
 
-  const AttentionDecodeParameters& p_;
   const SharedLayout& layout_;
-  int row_;
-  int chunk_;
   unsigned phases_ = 0;  // one bit for each slot
   unsigned q_phase_ = 0;
 };
@@ -73,13 +93,8 @@ class Producer : private QProducer<kWarpgroup> {
       const int token = tokens.begin + i * kSlice;
       GlobalAddress sources[kRows];
 #pragma unroll
-      for (int k = 0; k < kRows; ++k) {
-        const int own = token + row_ + k * kRowsAtOnce;
-        sources[k] =
-            p_.k +
-            sizeof(dtype_kv) * (pages[k] * p_.k_page_stride + (own & (page_size - 1)) * p_.k_token_stride) +
-            chunk_ * 16;
-      }
+      for (int k = 0; k < kRows; ++k)
+        sources[k] = row_of_kv(pages[k], token + row_ + k * kRowsAtOnce) + chunk_ * 16;
       look_up(pages, table, tokens, i + 1);
       const int slot = i & 1;
       const unsigned parity = (phases_ >> slot & 1) ^ 1;

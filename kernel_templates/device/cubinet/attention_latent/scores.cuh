@@ -15,14 +15,14 @@ class RowSoftmax {
  public:
   static constexpr int kTiles = kSlice / 8;
 
-  __device__ RowSoftmax(const AttentionDecodeParameters& p, const SharedLayout& layout, const WorkItem& item,
-                        const PackedRows& rows, int row, float softmax_scale_log2)
+  __device__ RowSoftmax(const AttentionDecodeParameters& p, const ExchangeLayout& layout,
+                        const WorkItem& item, const PackedRows& rows, int row, float softmax_scale_log2)
       : seen_by_all_(Visible::to_token(p, item.sequence, rows.token(0)).end) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       visible_[half] = Visible::to_token(p, item.sequence, rows.token(row + 8 * half)).end;
       scale_log2_[half] = softmax_scale_log2;
-      if constexpr (kConvertsKv)
+      if constexpr (kConvertsQ)
         scale_log2_[half] *= kE4m3Scale * load_shared_float(layout.q_scale(row + 8 * half));
     }
   }

@@ -66,6 +66,15 @@ inline float float_of_fp16(unsigned bits) {
   return (bits & 0x8000u) == 0 ? magnitude : -magnitude;
 }
 
+inline float float_of_e4m3(unsigned bits) {
+  const unsigned exponent = bits >> 3 & 15;
+  const auto mantissa = static_cast<float>(bits & 7);
+  const float magnitude = (bits & 0x7f) == 0x7f ? NAN
+                          : exponent == 0       ? std::ldexp(mantissa, -9)
+                                                : std::ldexp(8 + mantissa, static_cast<int>(exponent) - 10);
+  return (bits & 0x80) == 0 ? magnitude : -magnitude;
+}
+
 // Returns two values; the first is in the low half.
 template <typename T>
 unsigned pack2(float low, float high);

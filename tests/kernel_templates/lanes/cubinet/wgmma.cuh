@@ -31,7 +31,7 @@ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes
 
 enum class LayoutB { rows_of_k, columns_of_k };
 
-// A lane's part of a product of 16 columns of A and `tiles` tiles of 8 columns of D.
+// A lane's part of a product of 32 bytes of columns of A and `tiles` tiles of 8 columns of D.
 struct Product {
   FragmentD* d;
   unsigned tiles;
@@ -40,7 +40,10 @@ struct Product {
   MatrixDescriptor b;
   LayoutB layout;
   bool accumulate;
+  unsigned element_bytes;
   float (*number_of)(unsigned bits);  // the number that an element is
+
+  unsigned depth() const { return 32 / element_bytes; }
 };
 
 // The products that the lanes of the running warp have started. The tensor cores may compute a
@@ -63,7 +66,7 @@ class Products {
   static void clear() { lanes = {}; }
 
  private:
-  static constexpr unsigned kDepth = 16;
+  static constexpr unsigned kMostDepth = 32;
 
   struct Started {
     Product product;
@@ -93,32 +96,35 @@ class Products {
   }
 
   static float element_at(const Product& product, SharedAddress address) {
-    return product.number_of(load_shared<std::uint16_t>(swizzled_address(address)));
+    const SharedAddress place = swizzled_address(address);
+    return product.number_of(product.element_bytes == 1 ? load_shared<std::uint8_t>(place)
+                                                        : load_shared<std::uint16_t>(place));
   }
   // Returns the address of element `k` of row `row` of A or of column `row` of B, whose rows hold
   // elements of K.
-  static SharedAddress address_of(const MatrixDescriptor& rows, unsigned row, unsigned k) {
-    return rows.first + row / 8 * rows.group_bytes + row % 8 * 128 + k * 2;
+  static SharedAddress address_of(const Product& product, const MatrixDescriptor& rows, unsigned row,
+                                  unsigned k) {
+    return rows.first + row / 8 * rows.group_bytes + row % 8 * 128 + k * product.element_bytes;
   }
   static float element_of_b(const Product& product, unsigned column, unsigned k) {
     const MatrixDescriptor& b = product.b;
-    if (product.layout == LayoutB::rows_of_k) return element_at(product, address_of(b, column, k));
+    if (product.layout == LayoutB::rows_of_k) return element_at(product, address_of(product, b, column, k));
     return element_at(product, b.first + k / 8 * b.group_bytes + k % 8 * 128 + column / 64 * b.block_bytes +
                                    column % 64 * 2);
   }
   static float element_of_a(const std::array<const Product*, kLanes>& of_lanes, unsigned row, unsigned k) {
     const Product& first = *of_lanes[0];
     if (first.a == nullptr)
-      return element_at(first, address_of(first.shared_a, threadIdx.x / 32 % 4 * 16 + row, k));
+      return element_at(first, address_of(first, first.shared_a, threadIdx.x / 32 % 4 * 16 + row, k));
     const unsigned word = of_lanes[row % 8 * 4 + k % 8 / 2]->a->r[row / 8 + k / 8 * 2];
     return first.number_of(k % 2 == 0 ? word & 0xffffu : word >> 16);
   }
 
   static void compute(const std::array<const Product*, kLanes>& of_lanes) {
     const Product& product = *of_lanes[0];
-    float a[kDepth][16];
+    float a[kMostDepth][16];
     for (unsigned row = 0; row < 16; ++row)
-      for (unsigned k = 0; k < kDepth; ++k)
+      for (unsigned k = 0; k < product.depth(); ++k)
         a[k][row] = element_of_a(of_lanes, row, k);
     for (unsigned column = 0; column < product.tiles * 8; ++column) {
       const auto d = [&](unsigned row) -> float& {
@@ -127,7 +133,7 @@ class Products {
       float sums[16] = {};
       for (unsigned row = 0; product.accumulate && row < 16; ++row)
         sums[row] = d(row);
-      for (unsigned k = 0; k < kDepth; ++k) {
+      for (unsigned k = 0; k < product.depth(); ++k) {
         const float b = element_of_b(product, column, k);
         for (unsigned row = 0; row < 16; ++row)
           sums[row] += a[k][row] * b;
@@ -155,16 +161,19 @@ void wgmma_wait(Fragments&...) {
 
 template <typename T, int N>
 struct Wgmma {
-  static_assert(is_same<T, bf16> || is_same<T, fp16>);
-  static constexpr auto kNumberOf = is_same<T, bf16> ? float_of_bf16 : float_of_fp16;
+  static_assert(is_same<T, bf16> || is_same<T, fp16> || is_same<T, e4m3>);
+  static constexpr auto kNumberOf = is_same<T, e4m3>   ? float_of_e4m3
+                                    : is_same<T, bf16> ? float_of_bf16
+                                                       : float_of_fp16;
 
   template <LayoutB kLayout = LayoutB::rows_of_k>
   static void multiply(FragmentD (&d)[N / 8], const FragmentA& a, MatrixDescriptor b, bool accumulate) {
-    Products::start({d, N / 8, &a, {}, b, kLayout, accumulate, kNumberOf});
+    static_assert(sizeof(T) == 2, "A of 8-bit elements is in shared memory");
+    Products::start({d, N / 8, &a, {}, b, kLayout, accumulate, sizeof(T), kNumberOf});
   }
   template <LayoutB kLayout = LayoutB::rows_of_k>
   static void multiply(FragmentD (&d)[N / 8], MatrixDescriptor a, MatrixDescriptor b, bool accumulate) {
-    Products::start({d, N / 8, nullptr, a, b, kLayout, accumulate, kNumberOf});
+    Products::start({d, N / 8, nullptr, a, b, kLayout, accumulate, sizeof(T), kNumberOf});
   }
 };
 

@@ -6,7 +6,11 @@
 
 namespace cubinet::parameters {
 
+#ifdef CUBINET_LANES_Q_E4M3
+using dtype_q = e4m3;
+#else
 using dtype_q = bf16;
+#endif
 #ifdef CUBINET_LANES_E4M3
 using dtype_kv = e4m3;
 constexpr unsigned kScalesBytes = 256;
@@ -30,6 +34,8 @@ constexpr bool separate_page_tables = false;
 
 constexpr unsigned attention_latent_threads = 384;
 constexpr unsigned attention_latent_shared_bytes =
-    tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + kScalesBytes + 9336;
+    is_same<dtype_q, e4m3>
+        ? 222344
+        : tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + kScalesBytes + 9336;
 
 }  // namespace cubinet::parameters
