@@ -33,6 +33,19 @@ TEST_CASE("one tile that is longer than its share bounds the time") {
   CHECK(product_terms(kProducts, work).read == doctest::Approx(10));
 }
 
+TEST_CASE("the SM that ends last is waited for, with its tiles") {
+  KernelWork work = tall_tiles(20);
+  const CostTerms shared = product_terms(kProducts, work);
+  work.busiest_operations = 1e6;
+  work.work_items = 2;
+  CHECK(product_terms(kProducts, work).sum() == doctest::Approx(shared.sum()));
+  work.busiest_operations = 10e6;
+  work.work_items = 3;
+  const CostTerms waited = product_terms(kProducts, work);
+  CHECK(waited.read == doctest::Approx(5));
+  CHECK(waited.items == doctest::Approx(3));
+}
+
 TEST_CASE("KV takes the time in which it is read from memory, if its products take less") {
   KernelWork work = tall_tiles(20);
   const double of_products = product_terms(kProducts, work).read;

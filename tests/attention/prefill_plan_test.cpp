@@ -81,6 +81,33 @@ TEST_CASE("known lengths and windows make a plan of prefill cheaper") {
   CHECK(prefill::plan(problem).cost.time < 0.3 * whole);
 }
 
+// Times of an H200, in microseconds, of 16 query tokens and 32/2 heads. Of the numbers of splits
+// some leave few tiles of a second round, which wait for others and are long.
+TEST_CASE("estimates for splits of uneven lengths are close to measured times") {
+  AttentionProblem problem = prefill::prompts(8, 16384, 16);
+  problem.prefill = false;
+  problem.heads_kv = 2;
+  problem.kv_lengths = {1873, 1923, 336, 4071, 7965, 16293, 943, 16384};
+  PlanRequest asked{problem, prefill::kHopper, {}, {}};
+  const auto time = [&] {
+    const auto planned = plan_prefill(asked, kAttentionPrefillWgmma);
+    REQUIRE(planned);
+    return planned->cost.time;
+  };
+  const double least = time();
+  struct Row {
+    std::uint32_t splits;
+    double measured;
+  };
+  for (const Row& row :
+       {Row{8, 41.6}, Row{10, 46.3}, Row{11, 45.2}, Row{12, 50.8}, Row{16, 48.6}, Row{22, 52.3}}) {
+    CAPTURE(row.splits);
+    asked.options.splits = row.splits;
+    CHECK(time() == doctest::Approx(row.measured).epsilon(0.08));
+    CHECK(least <= time());
+  }
+}
+
 TEST_CASE("a tile whose rows leave a warpgroup without any takes less time, but more than half") {
   AttentionProblem problem = prefill::prompts(2000, 100, 16);
   problem.heads_kv = 1;

@@ -26,8 +26,16 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   const double all = work.operations / std::min(sms, work.blocks) / reached;
   const double longest = work.largest_block_operations * on_busiest / reached;
   const double equal = work.smallest_block_operations * tiles_of_busiest / reached;
-  terms.read = std::max({all, longest, equal, work.bytes / (sms * costs.memory_rate)});
+  const double memory = work.bytes / (sms * costs.memory_rate);
+  terms.read = std::max({all, longest, equal, memory});
   terms.items = costs.tile * tiles_of_busiest / on_busiest;
+  // The SMs share the work equally, or wait for one of them.
+  const double busiest = work.busiest_operations / reached;
+  const double its_items = costs.tile * work.work_items;
+  if (work.busiest_operations > 0 && busiest + its_items > terms.read + terms.items) {
+    terms.read = busiest;
+    terms.items = its_items;
+  }
   if (work.splits > 1) terms.combine = costs.combine + 2 * work.partial_bytes / costs.partial_rate;
   return terms;
 }

@@ -2,6 +2,7 @@
 #include "prefill_plan.hpp"
 
 #include "prefill_maps.hpp"
+#include "prefill_order.hpp"
 #include "prefill_parameters.hpp"
 #include "rounding.hpp"
 #include "size_limits.hpp"
@@ -136,6 +137,13 @@ KernelCost cost_of(const PlanRequest& request, const PrefillFamily& family, cons
   const auto most = static_cast<double>(most_tokens_of_sequence(problem)) * problem.batch;
   work.bytes = std::min(problem.kv_lengths.empty() ? most : tokens_read, most) * problem.heads_kv *
                kv_row_bytes(problem);
+  if (choice.blocks_per_multiprocessor == 1 && family.reader == KvReader::warpgroups) {
+    if (const auto busiest =
+            busiest_cta(problem, choice.tile, choice.block, choice.splits, request.device.sm_count)) {
+      work.busiest_operations = operations * busiest->tokens;
+      work.work_items = busiest->tiles;
+    }
+  }
   return request.costs().cost(work);
 }
 

@@ -57,6 +57,7 @@ struct KernelWork {
   double operations = 0;                 // of the products of all tiles; two for each multiply-add
   double largest_block_operations = 0;   // of the largest tile
   double smallest_block_operations = 0;  // of the smallest tile
+  double busiest_operations = 0;  // of the CTA that ends last and computes `work_items` tiles; 0: unknown
   KvReader reader = KvReader::warps;
 };
 
