@@ -56,6 +56,7 @@
      "programmatic_launch": true}
   ],
   "row": {
+    "step_q": "tile_size_q * cluster_size",
     "step_kv": "fold_steps == 0 ? tile_size_kv : fold_steps * tile_size_kv",
     "invariant": "numerics == 'invariant'"
   }

@@ -132,7 +132,39 @@ TEST_CASE("short prompts fill the tiles of warpgroups with the heads of a group,
   };
   CHECK(heads(16) == 4);
   CHECK(heads(255) == 4);
-  CHECK(heads(256) == 1);
+  CHECK(heads(256) == 2);  // of a cluster
+}
+
+TEST_CASE(
+    "prompts of equal length have clusters, whose tiles have two heads of a group if it has an even number") {
+  AttentionProblem problem = prefill::prompts(4, 8192, 8192);
+  const auto plan = [&] { return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma); };
+  CHECK(plan().tile.cluster == 2);
+  CHECK(plan().block.tile_heads == 2);
+  CHECK(plan().blocks == 132);
+  problem.heads_q = problem.heads_kv * 5;
+  CHECK(plan().tile.cluster == 2);
+  CHECK(plan().block.tile_heads == 1);
+  problem.ragged_q = true;
+  CHECK(plan().tile.cluster == 1);
+  problem.ragged_q = false;
+  problem.head_dim_qk = problem.head_dim_v = 96;  // 192 rows
+  CHECK(plan().tile.cluster == 1);
+}
+
+TEST_CASE("clusters of prefill have whole tiles and an even number of blocks") {
+  AttentionProblem problem = prefill::prompts(1, 300, 300);
+  problem.heads_q = problem.heads_kv = 3;
+  const PrefillTile tile{128, 128, 2, 0, 2};
+  CHECK(prefill_tiles(problem, tile, kAttentionPrefillWgmma.block(problem, tile)) == 12);
+  CHECK(prefill_tiles(problem, {128, 128, 2}, kAttentionPrefillWgmma.block(problem, {128, 128, 2})) == 9);
+  PlanRequest request = prefill::request(problem);
+  request.device.sm_count = 9;
+  const auto made = plan_prefill(request, kAttentionPrefillWgmma, std::vector{tile});
+  REQUIRE(made);
+  CHECK(made->blocks == 8);
+  request.device.sm_count = 1;
+  CHECK_FALSE(plan_prefill(request, kAttentionPrefillWgmma, std::vector{tile}));
 }
 
 TEST_CASE("sequences of a ragged batch share tiles between the heads of a group, unless that wastes rows") {
@@ -157,14 +189,14 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
     problem.head_dim_qk = problem.head_dim_v = head_dim;
     return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma).tile;
   };
-  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 176, 2});
-  CHECK(tile(2048, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
-  CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 176, 2, 0, 2});
+  CHECK(tile(2048, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 0, 2});
+  CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2, 0, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
   type = DataType::e4m3;
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2, 4});
   CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{192, 128, 2, 4});
-  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4, 2});
 }
 
 TEST_CASE("tiles of padded rows have 192 rows, with longer steps of plain contiguous KV") {
@@ -216,7 +248,7 @@ TEST_CASE("tiles of e4m3 that fold less often have specifications and rows of th
       narrow.data_type_o = DataType::e4m3;
       CHECK(kAttentionPrefillWgmma.tiles_of_other_error(narrow).empty());
       tiles.insert(tiles.end(), others.begin(), others.end());
-      std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> shapes;
+      std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> shapes;
       for (const PrefillTile& tile : tiles) {
         const KernelSpec spec = prefill_specification(kAttentionPrefillWgmma, problem, tile);
         const auto resolved = kernel_template->resolve(spec);
@@ -229,7 +261,8 @@ TEST_CASE("tiles of e4m3 that fold less often have specifications and rows of th
         const auto row = kernel_template->row(*resolved);
         REQUIRE(row);
         CHECK((*row)->traits.step_kv == tile.kv * std::max(tile.fold_steps, 1U));
-        CHECK(shapes.insert({(*row)->traits.step_kv, tile.kv, tile.q}).second);
+        CHECK((*row)->traits.step_q == tile.q * tile.cluster);
+        CHECK(shapes.insert({(*row)->traits.step_kv, tile.kv, tile.q, tile.cluster}).second);
       }
     }
   }
@@ -252,7 +285,8 @@ TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits t
       CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
       const PrefillPlan made = prefill::plan(prefill::request(problem), kAttentionPrefillWgmma);
       CHECK(made.spec.parameters.at("numerics") == ParameterValue(std::string("invariant")));
-      CHECK(made.tile == PrefillTile{caps ? 128U : rows, 128, 2});
+      const bool is_tall = rows == 192 && !caps;
+      CHECK(made.tile == PrefillTile{is_tall ? 192U : 128U, 128, 2, 0, is_tall ? 1U : 2U});
       const auto resolved = kernel_template->resolve(made.spec);
       REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
       CHECK(*resolved == made.spec);

@@ -98,22 +98,22 @@ inline std::vector<PrefillTile> tiles_of_other_error(const AttentionProblem& pro
   return {rarely, problem.head_dim_qk == 64 ? PrefillTile{192, 160, 2} : PrefillTile{128, 224, 2}};
 }
 
-// Returns whether tiles may be those of clusters: all sequences have as many query tokens, at least
-// two tiles of one head.
-inline bool may_have_clusters(const AttentionProblem& problem) {
-  return !problem.ragged_q && problem.q_len >= 256;
+// Returns whether tiles of a cluster may be faster: all sequences are prompts with as many query
+// tokens, of more than one tile.
+inline bool may_have_clusters(const AttentionProblem& problem, const PrefillTile& tile) {
+  const std::uint64_t rows = std::uint64_t{problem.q_len} * tile_heads(problem, tile);
+  return tile.q == 128 && !problem.ragged_q && !problem.is_generation() && rows > tile.q;
 }
 
-// Returns the tiles, before each of 128 rows the one of a cluster.
+// Returns the tiles, and before each of them that of a cluster if it may be faster: not if tiles of 192
+// rows, which have no clusters, precede it.
 inline std::vector<PrefillTile> with_clusters(const AttentionProblem& problem,
-                                              std::vector<PrefillTile> tiles) {
-  if (!may_have_clusters(problem)) return tiles;
+                                              const std::vector<PrefillTile>& tiles) {
   std::vector<PrefillTile> all;
   for (const PrefillTile& tile : tiles) {
-    if (tile.q == 128) {
-      all.push_back(tile);
-      all.back().cluster = 2;
-    }
+    all.push_back(tile);
+    if (tiles.front().q != tile.q || !may_have_clusters(problem, tile)) continue;
+    all.back().cluster = 2;
     all.push_back(tile);
   }
   return all;
