@@ -266,6 +266,30 @@ TEST_CASE("Generation of too many rows, and of pages that decode has no kernel f
   check_against_reference(*gpu, odd);
 }
 
+TEST_CASE("Generation of 33 to 64 rows, of which one warpgroup has none, agrees with float64 in warpgroups") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  struct Rows {
+    std::uint32_t q_len, heads_q;
+  };
+  for (const std::uint32_t head_dim : {64U, 128U}) {
+    for (const Rows& rows : {Rows{1, 33}, Rows{3, 16}, Rows{16, 4}}) {
+      AttentionProblem problem = many_borders(head_dim, 16);
+      problem.batch = 150;
+      problem.q_len = rows.q_len;
+      problem.heads_q = rows.heads_q;
+      problem.heads_kv = 1;
+      problem.lse = true;
+      const std::vector<KernelSpec> kernels = kernels_of(*gpu, problem);
+      const auto found = std::find_if(kernels.begin(), kernels.end(), [](const KernelSpec& kernel) {
+        return kernel.name == "attention_prefill_wgmma";
+      });
+      REQUIRE(found != kernels.end());
+      check_against_reference(*gpu, problem, 0, *found);
+    }
+  }
+}
+
 TEST_CASE("New rows are appended before prefill attends to them") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
