@@ -105,8 +105,8 @@ inline bool may_have_clusters(const AttentionProblem& problem, const PrefillTile
   return tile.q == 128 && !problem.ragged_q && !problem.is_generation() && rows > tile.q;
 }
 
-// Returns the tiles, and before each of them that of a cluster if it may be faster: not if tiles of 192
-// rows, which have no clusters, precede it.
+// Returns the tiles, and before each of them that of a cluster if it may be faster: not if tiles of
+// 192 rows, which have no clusters, precede it.
 inline std::vector<PrefillTile> with_clusters(const AttentionProblem& problem,
                                               const std::vector<PrefillTile>& tiles) {
   std::vector<PrefillTile> all;
