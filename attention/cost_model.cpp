@@ -56,8 +56,19 @@ constexpr TrafficCosts kHopper = {
 // see at 8192 tokens, 215 at 2048. That of warpgroups is 620 TFLOP/s of attention_prefill_wgmma.
 // The other constants, such as 1.6 times that rate for e4m3, are estimates. The choices need only
 // the ratios.
-constexpr ProductCosts kHopperProducts = {
-    1.9e6, 4.7e6, 7.5e6, 1.7e6, 1.03, 0.3, 3.0, 1.5, 3.0, 2.5e6, 33.3e3, "docs/kernels/attention_prefill.md"};
+constexpr ProductCosts kHopperProducts = {1.9e6,
+                                          4.7e6,
+                                          7.5e6,
+                                          1.7e6,
+                                          1.03,
+                                          1.02,
+                                          0.3,
+                                          3.0,
+                                          1.5,
+                                          3.0,
+                                          2.5e6,
+                                          33.3e3,
+                                          "docs/kernels/attention_prefill.md"};
 
 template <class Costs>
 const Costs& costs_for(const std::vector<DeviceCosts<Costs>>& table, ComputeCapability device) {

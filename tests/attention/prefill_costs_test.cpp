@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-constexpr ProductCosts kProducts = {2e6, 8e6, 16e6, 1e6, 1.25, 0.5, 3, 1, 4, 1e6, 1e3, "a test"};
+constexpr ProductCosts kProducts = {2e6, 8e6, 16e6, 1e6, 1.25, 1.125, 0.5, 3, 1, 4, 1e6, 1e3, "a test"};
 
 KernelWork tall_tiles(double tiles) {
   KernelWork work;

@@ -132,22 +132,24 @@ TEST_CASE("short prompts fill the tiles of warpgroups with the heads of a group,
   };
   CHECK(heads(16) == 4);
   CHECK(heads(255) == 4);
-  CHECK(heads(256) == 2);  // of a cluster
+  CHECK(heads(256) == 1);
 }
 
-TEST_CASE(
-    "prompts of equal length have clusters, whose tiles have two heads of a group if it has an even number") {
+TEST_CASE("long prompts of equal length have clusters, whose tiles have two heads of a group with a window") {
   AttentionProblem problem = prefill::prompts(4, 8192, 8192);
   const auto plan = [&] { return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma); };
   CHECK(plan().tile.cluster == 2);
-  CHECK(plan().block.tile_heads == 2);
-  CHECK(plan().blocks == 132);
-  problem.heads_q = problem.heads_kv * 5;
-  CHECK(plan().tile.cluster == 2);
   CHECK(plan().block.tile_heads == 1);
+  CHECK(plan().blocks == 132);
   problem.ragged_q = true;
   CHECK(plan().tile.cluster == 1);
   problem.ragged_q = false;
+  problem.window = 1024;
+  CHECK(plan().tile.cluster == 2);
+  CHECK(plan().block.tile_heads == 2);
+  problem.heads_q = problem.heads_kv * 5;
+  CHECK(plan().tile.cluster == 1);  // the second tile would see too many steps
+  problem.window = kUnlimited;
   problem.head_dim_qk = problem.head_dim_v = 96;  // 192 rows
   CHECK(plan().tile.cluster == 1);
 }
@@ -190,13 +192,14 @@ TEST_CASE("warpgroups take longer steps of long contiguous KV, and tiles of 192 
     return prefill::plan(prefill::request(problem), kAttentionPrefillWgmma).tile;
   };
   CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 176, 2, 0, 2});
-  CHECK(tile(2048, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 0, 2});
+  CHECK(tile(2048, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2});
   CHECK(tile(8192, QkvLayout::paged_kv, 128) == PrefillTile{128, 128, 2, 0, 2});
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2});
   type = DataType::e4m3;
   CHECK(tile(8192, QkvLayout::contiguous_kv, 64) == PrefillTile{192, 128, 2, 4});
   CHECK(tile(8192, QkvLayout::paged_kv, 64) == PrefillTile{192, 128, 2, 4});
-  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4, 2});
+  CHECK(tile(8192, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4});
+  CHECK(tile(32768, QkvLayout::contiguous_kv, 128) == PrefillTile{128, 128, 2, 4, 2});
 }
 
 TEST_CASE("tiles of padded rows have 192 rows, with longer steps of plain contiguous KV") {
@@ -285,8 +288,8 @@ TEST_CASE("warpgroups have invariant numerics of the prompts whose output fits t
       CHECK(prefill_families(problem, {9, 0}).front() == &kAttentionPrefillWgmma);
       const PrefillPlan made = prefill::plan(prefill::request(problem), kAttentionPrefillWgmma);
       CHECK(made.spec.parameters.at("numerics") == ParameterValue(std::string("invariant")));
-      const bool is_tall = rows == 192 && !caps;
-      CHECK(made.tile == PrefillTile{is_tall ? 192U : 128U, 128, 2, 0, is_tall ? 1U : 2U});
+      CHECK(made.tile.q == (caps ? 128U : rows));
+      CHECK(made.tile.kv == 128);
       const auto resolved = kernel_template->resolve(made.spec);
       REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
       CHECK(*resolved == made.spec);

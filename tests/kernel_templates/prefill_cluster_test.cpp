@@ -54,7 +54,8 @@ const std::vector<Speeds> kSpeeds = {
 }  // namespace
 
 TEST_CASE("CTAs of a cluster compute adjacent tiles of prompts, whichever of their warps are slow") {
-  const BatchSizes sizes = prompts(300, {300, 420});
+  BatchSizes sizes = prompts(300, {300, 420});
+  sizes.heads_q = 1;
   for (const Speeds& speeds : kSpeeds)
     check(sizes, 16, speeds);
 }
@@ -77,6 +78,14 @@ TEST_CASE("tiles of a cluster may have two heads, windows, and rows that see no 
   sizes.has_sinks = true;
   sizes.tile_heads = 1;
   check(sizes, 16, kSpeeds[4], 2);
+}
+
+TEST_CASE("tiles of a cluster hold whole query tokens, if their heads are no divisor of the rows") {
+  BatchSizes sizes = prompts(60, {300, 60});
+  for (const int heads : {3, 5}) {
+    sizes.heads_q = sizes.tile_heads = heads;
+    check(sizes, 16, {}, 2);
+  }
 }
 
 TEST_CASE("clusters compute random prompts") {

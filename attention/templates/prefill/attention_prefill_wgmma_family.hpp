@@ -35,16 +35,16 @@ inline bool preferred(const AttentionProblem& problem, ComputeCapability device)
   return gap(problem, device).empty();
 }
 
-// Returns the heads that share a tile: those of a group, or one, or two in a cluster, whose tiles
-// then have as many tokens as one of one head. A tile of one head has q_len rows at most, so short
-// prompts fill it with several heads. Ragged batches may have short sequences whatever q_len is, so
-// they do the same if a tile loses at most a sixteenth of its rows.
+// Returns the heads that share a tile: those of a group, or one. A tile of one head has q_len rows
+// at most, so short prompts fill it with several heads. Ragged batches may have short sequences
+// whatever q_len is, so they do the same if a tile loses at most a sixteenth of its rows. With a
+// window, the tiles of a cluster have two heads if a group has: both then see the same steps.
 inline std::uint32_t tile_heads(const AttentionProblem& problem, const PrefillTile& tile) {
   const std::uint32_t group = problem.group_size();
   const bool is_short = problem.q_len < 2 * tile.q && group <= tile.q;
   const bool may_be_short = problem.ragged_q && tile.q % group <= tile.q / 16;
   if (is_short || may_be_short) return group;
-  return group % tile.cluster == 0 ? tile.cluster : 1;
+  return problem.is_sliding() && group % tile.cluster == 0 ? tile.cluster : 1;
 }
 
 // Returns the columns of the output whose folded copy is in shared memory.
@@ -105,7 +105,7 @@ inline bool may_have_clusters(const AttentionProblem& problem, const PrefillTile
   return tile.q == 128 && !problem.ragged_q && !problem.is_generation() && rows > tile.q;
 }
 
-// Returns the tiles, and before each of them that of a cluster if it may be faster: not if tiles of
+// Returns the tiles, and after each of them that of a cluster if it may be faster: not if tiles of
 // 192 rows, which have no clusters, precede it.
 inline std::vector<PrefillTile> with_clusters(const AttentionProblem& problem,
                                               const std::vector<PrefillTile>& tiles) {
@@ -113,8 +113,8 @@ inline std::vector<PrefillTile> with_clusters(const AttentionProblem& problem,
   for (const PrefillTile& tile : tiles) {
     all.push_back(tile);
     if (tiles.front().q != tile.q || !may_have_clusters(problem, tile)) continue;
-    all.back().cluster = 2;
     all.push_back(tile);
+    all.back().cluster = 2;
   }
   return all;
 }

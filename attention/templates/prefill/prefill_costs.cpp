@@ -13,7 +13,8 @@ CostTerms product_terms(const ProductCosts& costs, const KernelWork& work) {
   terms.start = costs.start;
   if (work.blocks <= 0) return terms;
   const double of_warpgroups = work.element_bits == 8 ? costs.narrow_rate : costs.warpgroup_rate;
-  const double gain = work.cluster > 1 ? costs.cluster_gain : 1.0;
+  const double of_cluster = work.element_bits == 8 ? costs.narrow_cluster_gain : costs.cluster_gain;
+  const double gain = work.cluster > 1 ? of_cluster : 1.0;
   const double rate = work.reader == KvReader::warpgroups ? of_warpgroups
                       : work.tile_size_q < kTallTile      ? costs.small_rate
                                                           : costs.rate;

@@ -8,12 +8,13 @@ namespace cubinet {
 // The constants of a model of products. Rates are operations (two for each multiply-add) of an SM
 // per microsecond; times are microseconds.
 struct ProductCosts {
-  double rate;            // tiles of at least 128 rows, or several CTAs
-  double warpgroup_rate;  // KvReader::warpgroups
-  double narrow_rate;     // the same with elements of 8 bits
-  double small_rate;      // smaller tiles, whose K and V are read more often
-  double cluster_gain;    // the rate of clusters, whose CTAs copy K and V to each other, by that of others
-  double one_block;       // share of the rate that one CTA of four warps reaches alone
+  double rate;                 // tiles of at least 128 rows, or several CTAs
+  double warpgroup_rate;       // KvReader::warpgroups
+  double narrow_rate;          // the same with elements of 8 bits
+  double small_rate;           // smaller tiles, whose K and V are read more often
+  double cluster_gain;         // the rate of clusters, by that of other tiles
+  double narrow_cluster_gain;  // the same with elements of 8 bits
+  double one_block;            // share of the rate that one CTA of four warps reaches alone
   double start;
   double tile;          // start and end of a tile
   double combine;       // start of the kernel that combines partial results

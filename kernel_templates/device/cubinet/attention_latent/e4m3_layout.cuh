@@ -38,10 +38,8 @@ struct E4m3Layout : ExchangeLayout {
       mbarrier_init(k_empty(i), 4 + 4);  // of the consumer of its scores, and of the producer
     }
 #pragma unroll 1
-    for (int part = 0; part < 4; ++part) {
-      mbarrier_init(v_full(part), 2);
-      mbarrier_init(v_empty(part), 4);
-    }
+    for (int i = 0; i < 8; ++i)
+      mbarrier_init(v_full(i), 4);
     mbarrier_init(q_full(), kWarpgroup);
     mbarrier_init(q_empty(), 8);
   }

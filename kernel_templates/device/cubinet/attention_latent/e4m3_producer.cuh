@@ -73,14 +73,12 @@ class E4m3Producer : private RowCopier {
     mbarrier_arrive_with_copies(layout_.k_full(slot));
   }
 
-  // Converts V of a slice, part by part, and releases the slice. Two warps convert the columns of
-  // each consumer, so that a slow consumer does not delay the other one.
+  // Converts V of a slice, part by part, and releases the slice.
   __device__ void convert_v(unsigned number) const {
     const int slot = static_cast<int>(number % e4m3_rows::kSlots);
     mbarrier_wait(layout_.k_full(slot), number / e4m3_rows::kSlots % 2);
 #pragma unroll 1
-    for (int tokens = 0; tokens < 2; ++tokens) {
-      const int part = E4m3Layout::part_of(tokens, static_cast<int>(threadIdx.x) / 64);
+    for (int part = 0; part < 4; ++part) {
       mbarrier_wait(layout_.v_empty(part), number % 2 ^ 1);
       convert_part(slot, part);
       fence_async_proxy();
@@ -93,37 +91,31 @@ class E4m3Producer : private RowCopier {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
   }
 
-  // A thread converts 16 elements of each block of some rows of a part. The chunks that eight
-  // threads read or write together are in different banks: threads of the second half of a block
-  // write their second chunk first.
+  // A thread converts 16 elements of some rows and blocks. The chunks that eight threads read or
+  // write together are in different banks: threads of the second half of a block write their second
+  // chunk first.
   __device__ void convert_part(int slot, int part) const {
     constexpr int kBlocksOfPart = kColumns / kBlockRowBytes;
-    constexpr int kRowsOfConverters = kRowsAtOnce / 2;  // as far apart as the rows of a swizzle
-    constexpr int kChunks = e4m3_rows::kPartTokens / kRowsOfConverters * kBlocksOfPart;
-    constexpr int kAtOnce = 4;
-    const int row = row_ % kRowsOfConverters;
-    const int half = chunk_ / 4;
-    const bool is_second = half != 0;
+    constexpr int kChunks = e4m3_rows::kPartTokens / kRowsAtOnce * kBlocksOfPart;
+    const int tokens = part / 2;
     const SharedAddress source =
         layout_.operand(E4m3Layout::operand_of(slot)) + part % 2 * kBlocksOfPart * e4m3_rows::kBlockBytes +
-        part / 2 * e4m3_rows::kPartTokens * kBlockRowBytes + swizzled<kBlockRowBytes>(row, chunk_);
+        tokens * e4m3_rows::kPartTokens * kBlockRowBytes + swizzled<kBlockRowBytes>(row_, chunk_);
+    const int half = chunk_ / 4;
     const SharedAddress target = layout_.v(part) + half * e4m3_rows::kPartBlockBytes +
-                                 swizzled<kBlockRowBytes>(row, chunk_ % 4 * 2 + half);
+                                 swizzled<kBlockRowBytes>(row_, chunk_ % 4 * 2 + half);
+    uint4 bits[kChunks];
 #pragma unroll
-    for (int first = 0; first < kChunks; first += kAtOnce) {
-      uint4 bits[kAtOnce];
+    for (int i = 0; i < kChunks; ++i)
+      bits[i] = load_shared_16(source + i % kBlocksOfPart * e4m3_rows::kBlockBytes +
+                               i / kBlocksOfPart * kRowsAtOnce * kBlockRowBytes);
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i)
-        bits[i] = load_shared_16(source + (first + i) % kBlocksOfPart * e4m3_rows::kBlockBytes +
-                                 (first + i) / kBlocksOfPart * kRowsOfConverters * kBlockRowBytes);
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const SharedAddress chunk = target + (first + i) % kBlocksOfPart * 2 * e4m3_rows::kPartBlockBytes +
-                                    (first + i) / kBlocksOfPart * kRowsOfConverters * kBlockRowBytes;
-        convert_e4m3(is_second ? bits[i].z : bits[i].x, is_second ? bits[i].w : bits[i].y, chunk);
-        convert_e4m3(is_second ? bits[i].x : bits[i].z, is_second ? bits[i].y : bits[i].w,
-                     advanced(chunk, 1));
-      }
+    for (int i = 0; i < kChunks; ++i) {
+      const SharedAddress chunk = target + i % kBlocksOfPart * 2 * e4m3_rows::kPartBlockBytes +
+                                  i / kBlocksOfPart * kRowsAtOnce * kBlockRowBytes;
+      const bool second = half != 0;
+      convert_e4m3(second ? bits[i].z : bits[i].x, second ? bits[i].w : bits[i].y, chunk);
+      convert_e4m3(second ? bits[i].x : bits[i].z, second ? bits[i].y : bits[i].w, advanced(chunk, 1));
     }
   }
 

@@ -53,7 +53,7 @@ constexpr int kProductRows = 64;
 
 // The registers of a thread of each warpgroup. The producer of converted Q and KV needs more,
 // because it loads KV to registers.
-constexpr int kProducerRegisters = kConvertsQ ? 88 : kMultipliesE4m3 ? 72 : kClusterSize > 1 ? 56 : 40;
+constexpr int kProducerRegisters = kConvertsQ ? 88 : kClusterSize > 1 || kMultipliesE4m3 ? 56 : 40;
 constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
 // A CTA has no more registers than it starts with, so they must be released before others are
 // taken.

@@ -76,7 +76,7 @@ __device__ inline bool loads_q_apart(const AttentionPrefillParameters& p) {
 class Schedule {
  public:
   __device__ explicit Schedule(const AttentionPrefillParameters& p)
-      : p_(p), tile_tokens_(kClusterSize * tile_size_q / p.tile_heads.divisor), section_sequences_(p.batch) {
+      : p_(p), tile_tokens_(tile_size_q / p.tile_heads.divisor * kClusterSize), section_sequences_(p.batch) {
     Counts counts;
     if (!has_ragged_q(p)) {
       (is_short(p.q_len) ? counts.short_tiles : counts.long_tiles) = p.batch * tiles_of_longest();
