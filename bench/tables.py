@@ -64,7 +64,8 @@ def decode(document):
 
 def judged(goal):
     reached = "not measured" if goal["reached"] is None else f"{goal['reached']:.3g}"
-    return f"{goal['goal']}: {'met' if goal['met'] else '**missed**'}, {reached}"
+    verdict = "met" if goal["met"] else "**missed**"
+    return f"{goal['goal']}: {verdict if goal['reached'] is not None else 'goal'}, {reached}"
 
 
 def own_commit(row):
@@ -363,7 +364,8 @@ def prefill_figures():
     lines += ["", "| case | TFLOP/s | of FA3 | of cuDNN | goal |", "|---|---|---|---|---|"]
     for case in document["rows"]:
         speeds = {peer["name"]: f"{1 / peer['ratio']:.3f}" for peer in case["peers"] if "ratio" in peer}
-        goals = [f"{1 / float(goal['goal'].split(':')[-1]):.2f} of {goal['goal'].split(':')[1]}: {'met' if goal['met'] else '**missed**'}"
+        goals = [f"{1 / float(goal['goal'].split(':')[-1]):.2f} of {goal['goal'].split(':')[1]}: "
+                 + ("not measured" if goal["reached"] is None else "met" if goal["met"] else "**missed**")
                  for goal in case.get("goals", [])]
         lines.append(f"| {case_of(case)} | {number(case['teraflops'])} | {speeds.get('FA3', '')} | {speeds.get('cuDNN', '')} |"
                      f" {'<br>'.join(goals)} |")

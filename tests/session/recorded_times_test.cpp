@@ -164,7 +164,7 @@ TEST_CASE(
 
 TEST_CASE("plans whose times were recorded are close to the fastest recorded alternative") {
   const Compared compared = compare_with(CUBINET_SAMPLE_ALTERNATIVES, 40);
-  CHECK(compared.now.size() >= 20);
+  CHECK(compared.now.size() >= 19);
   CHECK(geometric_mean(compared.now) < 1.07);  // without plans of latent attention that divide evenly
 }
 

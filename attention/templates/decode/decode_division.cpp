@@ -199,14 +199,18 @@ class DecodeDivision {
 
   // Sets the costs. If the lengths are not known, the time by which candidates are compared also
   // counts costs that do not shrink with the lengths, such as waves that are not full, and those of
-  // uneven lengths, whose tiles CTAs share: it is a geometric mean.
+  // uneven lengths, whose tiles CTAs share: it is a geometric mean, whose weights fit times on an
+  // H200 (docs/kernels.md). Sequences of one or two steps are not shared.
   void compare(DecodeSplits& splits) const {
     splits.cost = cost(splits, lengths(splits.unit));
     splits.compared_time = splits.cost.time;
     if (knows_lengths()) return;
     const double shorter = cost(splits, lengths(splits.unit, AssumedLengths::shorter)).time;
+    splits.compared_time = std::sqrt(splits.cost.time * shorter);
+    constexpr std::uint32_t kTwoSteps = 128;
+    if (problem_.kv_len <= kTwoSteps) return;
     const double uneven = cost(splits, lengths(splits.unit, AssumedLengths::uneven)).time;
-    splits.compared_time = std::sqrt(std::sqrt(splits.cost.time * shorter) * uneven);
+    splits.compared_time = std::pow(splits.cost.time * splits.cost.time * shorter * uneven * uneven, 0.2);
   }
 
   // Returns the lengths, which are counted once for each unit.
