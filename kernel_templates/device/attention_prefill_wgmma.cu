@@ -33,6 +33,8 @@
      "message": "dtype_o e4m3 needs dtype e4m3"},
     {"require": "cluster_size == 1 || tile_size_q == 128",
      "message": "cluster_size 2 needs tile_size_q 128: the producer of three consumers lacks the registers"},
+    {"require": "cluster_size == 1 || dtype != 'e4m3' || !sliding_window && !soft_cap",
+     "message": "cluster_size 2 with dtype e4m3 has neither sliding_window nor soft_cap: the consumers lack the registers"},
     {"require": "fold_steps == 0 || dtype == 'e4m3'",
      "message": "fold_steps needs dtype e4m3: sums of 16-bit products are fp32"},
     {"require": "numerics == 'fast' || dtype != 'e4m3'",

@@ -111,6 +111,8 @@ TEST_CASE(
     requests.push_back(request);
     request.spec.set("dtype_kv", rows == 16 ? "fp16" : "bf16");
     requests.push_back(request);
+    request.spec.set("dtype_q", "e4m3").set("dtype_kv", "e4m3").set("cluster_size", 1);
+    requests.push_back(request);
   }
   check_without_a_word(*nvrtc, requests);
 }

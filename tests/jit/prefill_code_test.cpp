@@ -77,6 +77,33 @@ TEST_CASE(
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
+TEST_CASE(
+    "clusters of prefill compile for all their head dims, types and masks, without a warning or a stack") {
+  std::vector<CompileRequest> requests;
+  const auto add = [&](const char* type, int head_dim_qk, int head_dim_v, int tokens, const char* numerics) {
+    for (const char* layout : {"paged", "contiguous"}) {
+      const bool paged = std::string_view(layout) == "paged";
+      CompileRequest request = test::builtin_request("attention_prefill_wgmma", "sm_90a");
+      request.spec.set("head_dim_qk", head_dim_qk).set("head_dim_v", head_dim_v).set("numerics", numerics);
+      request.spec.set("dtype", type).set("kv_layout", layout).set("tile_size_kv", tokens);
+      request.spec.set("cluster_size", 2).set("mask", paged ? "causal" : "dense");
+      if (tokens != 176 || !paged) requests.push_back(request);
+      if (tokens == 176 || std::string_view(type) == "e4m3") continue;
+      request.spec.set("mask", "causal").set("sliding_window", ParameterValue(true));
+      request.spec.set("soft_cap", ParameterValue(paged));
+      requests.push_back(request);
+    }
+  };
+  add("bf16", 128, 128, 128, "fast");
+  add("fp16", 128, 128, 176, "fast");
+  add("fp16", 192, 128, 128, "fast");
+  add("bf16", 256, 256, 80, "fast");
+  add("e4m3", 128, 128, 128, "fast");
+  add("bf16", 128, 128, 128, "invariant");
+  add("fp16", 192, 128, 128, "invariant");
+  check_without_a_word(*open_compiler(test::compiler_search()), requests);
+}
+
 TEST_CASE("prefill of e4m3 by warpgroups compiles with all tiles and masks, without a warning or a stack") {
   struct Kernel {
     int head_dim;
