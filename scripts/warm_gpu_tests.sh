@@ -24,6 +24,7 @@ tests=$tree/tests/attention/test_attention_gpu
 install -d -m 700 "$1"
 export CUBINET_TEST_HOME=$1 CUBINET_STUB_CAPABILITY=9.0
 export CUBINET_TEST_DRIVER=$tree/tests/stub_driver/libcuda.so.1
+[[ -e $CUBINET_TEST_DRIVER ]] || die "$tree holds no stub driver: build the whole portable preset first"
 CUBINET_TEST_CUDA_ROOT=$(find_toolkit) || die "there is no CUDA toolkit: its NVRTC compiles the kernels"
 export CUBINET_TEST_CUDA_ROOT
 failures=$(mktemp)

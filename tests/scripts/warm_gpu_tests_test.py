@@ -29,6 +29,8 @@ class WarmGpuTests(ScriptTest):
         super().setUp()
         self.tests = self.root / "build/portable/tests/attention/test_attention_gpu"
         make_program(self.tests, TESTS)
+        self.stub = self.root / "build/portable/tests/stub_driver/libcuda.so.1"
+        make_program(self.stub, "")
         self.toolkit = make_toolkit(self.folder / "cuda", 13000)
         self.home = self.folder / "a home"
 
@@ -53,6 +55,12 @@ class WarmGpuTests(ScriptTest):
         done = self.warm(self.home, "Nothing*")
         self.assertEqual(done.returncode, 3)
         self.assertIn("no test case matches 'Nothing*'", done.stderr)
+
+    def test_a_tree_without_the_stub_driver_fails(self):
+        self.stub.unlink()
+        done = self.warm(self.home)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no stub driver: build the whole portable preset first", done.stderr)
 
     def test_a_crash_is_named_and_fails(self):
         done = self.warm(self.home, STATUS="139")
