@@ -150,6 +150,16 @@ TEST_CASE("long prompts of equal length have clusters, whose tiles have two head
   problem.heads_q = problem.heads_kv * 5;
   CHECK(plan().tile.cluster == 1);  // the second tile would see too many steps
   problem.window = kUnlimited;
+  CHECK(plan().tile.cluster == 2);
+  problem.q_len = 300;
+  problem.batch = problem.heads_q = problem.heads_kv = 2;  // fewer tiles than SMs
+  CHECK(plan().tile.cluster == 1);
+  problem = prefill::prompts(4, 8192, 8192);
+  problem.numerics = AttentionNumerics::invariant;
+  CHECK(plan().tile.cluster == 2);
+  problem.soft_cap = 30;  // more registers than there are
+  CHECK(plan().tile.cluster == 1);
+  problem = prefill::prompts(4, 8192, 8192);
   problem.head_dim_qk = problem.head_dim_v = 96;  // 192 rows
   CHECK(plan().tile.cluster == 1);
 }

@@ -276,8 +276,10 @@ bool is_right_prefill(const AttentionPlan& plan, const PlanStep& step) {
   const Wide kv_tokens = paged ? p.tokens_per_page : p.kv_len;
   const Wide heads = p.heads_q / static_cast<unsigned>(a.tile_heads.divisor);
   const Wide rows = Wide{p.q_len} * static_cast<unsigned>(a.tile_heads.divisor);
+  const Wide tile = plan.row.selector.tile_size_q;
+  const Wide together = std::max<Wide>(plan.row.traits.step_q, tile);  // the rows of a cluster
   const Wide tiles =
-      Wide{p.batch} * heads * divided_up(rows, plan.row.selector.tile_size_q) * plan.division.kv_splits;
+      Wide{p.batch} * heads * divided_up(rows, together) * (together / tile) * plan.division.kv_splits;
   return has_partial_results(plan, static_cast<unsigned>(a.split_tokens)) &&
          static_cast<Wide>(a.q_batch_stride) == Wide{p.heads_q} * p.head_dim_qk * p.q_len &&
          static_cast<Wide>(a.o_batch_stride) == Wide{p.heads_q} * p.head_dim_v * p.q_len &&

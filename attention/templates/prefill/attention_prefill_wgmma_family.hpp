@@ -99,11 +99,12 @@ inline std::vector<PrefillTile> tiles_of_other_error(const AttentionProblem& pro
 }
 
 // Returns whether tiles of a cluster may be faster: all sequences are prompts with as many query
-// tokens, of more than one tile. Kernels of e4m3 with windows or soft caps lack the registers.
+// tokens, of more than one tile. Kernels of e4m3 and of invariant numerics lack the registers for
+// windows and soft caps.
 inline bool may_have_clusters(const AttentionProblem& problem, const PrefillTile& tile) {
   const std::uint64_t rows = std::uint64_t{problem.q_len} * tile_heads(problem, tile);
   const bool plain = !problem.soft_cap && !problem.is_sliding();
-  if (problem.data_type_q == DataType::e4m3 && !plain) return false;
+  if ((problem.data_type_q == DataType::e4m3 || problem.is_invariant()) && !plain) return false;
   return tile.q == 128 && !problem.ragged_q && !problem.is_generation() && rows > tile.q;
 }
 

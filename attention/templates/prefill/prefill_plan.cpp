@@ -158,6 +158,9 @@ std::optional<PrefillChoice> choose_tile(const PlanRequest& request, const Prefi
     PrefillChoice choice{tile, family.block(problem, tile), {}, 1, {}};
     const std::uint32_t used = choice.block.shared_bytes + kReservedBytes;
     if (used > multiprocessor_bytes || tile.cluster > request.device.sm_count) continue;
+    // Clusters were measured with a tile for each SM, or more.
+    const bool is_small = prefill_tiles(problem, tile, choice.block) < request.device.sm_count;
+    if (best && tile.cluster > 1 && is_small) continue;
     choice.blocks_per_multiprocessor =
         std::max(std::min(multiprocessor_bytes / used,
                           kRegistersOfSm / (choice.block.threads * choice.block.registers)),
