@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_latent",
-  "interface": 2,
+  "interface": 3,
   "summary": "Decode attention of latent heads (576/512, V is the first 512 columns of K) over a paged KV cache: products by wgmma",
   "base": "attention_decode.base.json",
   "minimum_target": "sm_90a",

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_prefill_wgmma",
-  "interface": 2,
+  "interface": 3,
   "summary": "Prefill attention over a paged or contiguous KV cache on Hopper: TMA, products by wgmma, persistent blocks",
   "base": "attention_prefill.base.json",
   "minimum_target": "sm_90a",

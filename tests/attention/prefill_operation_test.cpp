@@ -143,6 +143,22 @@ TEST_CASE(
   CHECK(prefill_tile_of(*planned_kernel())->fold_steps == 4);
 }
 
+TEST_CASE("a kernel of clusters of which a build exists is planned although nothing may be compiled") {
+  const AttentionProblem problem = prefill::prompts(4, 8192, 8192);
+  const PrefillPlan made = prefill::plan(prefill::request(problem), kAttentionPrefillWgmma);
+  REQUIRE(made.tile.cluster == 2);
+  auto row = **prefill::template_of(kAttentionPrefillWgmma)->row(made.spec);
+  row.target = *SmTarget::parse("sm_90a");
+  row.digest = sha256(as_bytes(std::string("cluster")));
+  const AvailableKernels existing = test::available({row}, prefill::kHopper.capability);
+  PlanOptions options;
+  options.may_compile = false;
+  const auto plan =
+      plan_attention(problem, prefill::kHopper, existing, *AttentionBackends::builtin(), options);
+  REQUIRE(plan);
+  CHECK(std::get<KernelSpec>(plan->steps.front().kernel) == made.spec);
+}
+
 // Returns generation of 128 rows per KV head.
 AttentionProblem drafts(std::uint32_t batch, std::uint32_t kv_len) {
   AttentionProblem problem = prefill::prompts(batch, kv_len, 16);

@@ -58,6 +58,8 @@ class PrefillTemplateFamily final : public TemplateFamily {
     if (tile.q == 0 || tile.kv == 0 || tile.stages == 0) return std::nullopt;
     // The row of a kernel with folds has the tokens between two folds as its step.
     if (other.traits.step_kv > tile.kv) tile.fold_steps = other.traits.step_kv / tile.kv;
+    // That of a kernel with clusters has the rows of all CTAs of one as its step.
+    if (family_.has_clusters && other.traits.step_q > tile.q) tile.cluster = other.traits.step_q / tile.q;
     return prefill_specification(family_, problem, tile);
   }
 
